@@ -1,0 +1,2 @@
+"""Evaltower: the control tower for agent evaluations."""
+

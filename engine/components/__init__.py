@@ -1,0 +1,33 @@
+"""What a nodeset's author subclasses. ``from engine.components import BaseCanvasNode, BaseNodeSet, PortDef``."""
+
+from engine.components.bases import (
+    BaseCanvasNode,
+    BaseNodeSet,
+    ConfigField,
+    ContainerDef,
+    DisplayField,
+    NodeUIConfig,
+    PortDef,
+    StateDef,
+    conda_env_python,
+)
+from engine.components.context import NodeContext
+from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelField
+from engine.components.errors import StopExecution
+
+__all__ = [
+    "BaseCanvasNode",
+    "BaseEnvPanel",
+    "BaseNodeSet",
+    "ConfigField",
+    "ContainerDef",
+    "DisplayField",
+    "EnvPanelAction",
+    "EnvPanelField",
+    "NodeContext",
+    "NodeUIConfig",
+    "PortDef",
+    "StateDef",
+    "StopExecution",
+    "conda_env_python",
+]

@@ -1,0 +1,207 @@
+"""What an author subclasses: nodes and nodesets. Names and attributes are AgentCanvas's public ones.
+
+Runs under foreign interpreters (Python 3.8+): keep to 3.8 syntax and the standard library.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Dict, List, Optional, Tuple, Type
+
+
+@dataclass
+class PortDef:
+    """A typed input or output of a node. A node waits for every input that is not ``optional``."""
+
+    name: str
+    wire_type: str
+    description: str = ""
+    optional: bool = False
+
+
+@dataclass
+class ConfigField:
+    """A widget of the canvas for one config key. Kept so that saved nodesets import; nothing here draws it."""
+
+    name: str
+    field_type: str
+    label: str = ""
+    default: Any = None
+    min: Optional[float] = None
+    max: Optional[float] = None
+    step: Optional[float] = None
+    options: Optional[List[Dict[str, Any]]] = None
+    placeholder: str = ""
+    show_persist_toggle: bool = False
+    section: str = ""
+    on_card: bool = True
+    unset_label: str = ""
+
+
+@dataclass
+class DisplayField:
+    """A display of the canvas for one output. Kept so that saved nodesets import."""
+
+    name: str
+    display_type: str
+    label: str = ""
+    data_key: str = ""
+    max_visible: int = 10
+    accumulate: bool = False
+
+
+@dataclass
+class NodeUIConfig:
+    """How the canvas draws a node. Kept so that saved nodesets import."""
+
+    color: str = ""
+    layout: str = "block"
+    width: str = ""
+    min_height: str = ""
+    rounding: str = ""
+    min_width: str = ""
+    max_width: str = ""
+    config_fields: List[ConfigField] = field(default_factory=list)
+    display_fields: List[DisplayField] = field(default_factory=list)
+
+
+@dataclass
+class StateDef:
+    """One declared state of a container: its reducer (``type``), lifetime and initial value."""
+
+    type: str = "lastWrite"
+    value_type: str = "ANY"
+    config: Dict[str, Any] = field(default_factory=dict)
+    lifetime: str = "episode"
+    reset_on: List[str] = field(default_factory=list)
+
+
+@dataclass
+class ContainerDef:
+    """A container that a nodeset owns: it lives in the nodeset's process, and its nodes reach it by id."""
+
+    id: str
+    label: str = ""
+    states: Dict[str, StateDef] = field(default_factory=dict)
+
+
+class BaseCanvasNode(ABC):
+    """A node type. ``config`` and ``node_id`` are set before it fires; an instance lasts for one episode.
+
+    A tool with ``batched = True`` is called once for several callers: ``forward`` gets
+    ``{"_samples": [inputs, ...]}`` and returns ``{"_outputs": [outputs, ...]}``, same length and order. Each
+    sample carries ``"_key"``, an int in [0, 2**63) drawn from (run seed, episode, node id, firing): the only
+    randomness that it may use. ``sample_rows(n, rng) -> list[inputs]``, where defined, feeds the load-time check.
+    """
+
+    node_type: ClassVar[str]
+    display_name: ClassVar[str] = ""
+    description: ClassVar[str] = ""
+    category: ClassVar[str] = "custom"
+    icon: ClassVar[str] = ""
+    kind: ClassVar[str] = "block"
+    input_ports: ClassVar[List[PortDef]] = []
+    output_ports: ClassVar[List[PortDef]] = []
+    config_schema: ClassVar[Dict[str, Any]] = {}
+    default_config: ClassVar[Dict[str, Any]] = {}
+    ui_config: ClassVar[NodeUIConfig] = NodeUIConfig()
+    batched: ClassVar[bool] = False
+    batch_dim: ClassVar[str] = ""
+
+    config: Dict[str, Any]
+    node_id: str
+
+    def __init__(self) -> None:
+        self.config = {}
+        self.node_id = ""
+
+    def _self_log(self, key: str, value: Any) -> None:
+        """Add an entry to this firing's inner log."""
+        self.__dict__.setdefault("_inner_log", []).append({"key": key, "value": value})
+
+    def take_inner_log(self) -> List[Dict[str, Any]]:
+        """The inner log since the last call; the framework calls it after each firing."""
+        return self.__dict__.pop("_inner_log", None) or []
+
+    @property
+    def log(self) -> List[Dict[str, Any]]:
+        return list(self.__dict__.get("_inner_log", ()))
+
+    @abstractmethod
+    async def forward(self, inputs: Dict[str, Any], ctx: Any) -> Dict[str, Any]:
+        """Outputs by port name. ``ctx`` is a :class:`engine.components.context.NodeContext`."""
+
+    @classmethod
+    def _resolve_ports(cls, config: Dict[str, Any]) -> Tuple[List[PortDef], List[PortDef]]:
+        """(inputs, outputs) under ``config``; override where ports depend on it."""
+        return list(cls.input_ports), list(cls.output_ports)
+
+    async def initialize(self) -> None:
+        """Called once before the first firing of an instance."""
+
+    async def shutdown(self) -> None:
+        """Called when the episode ends."""
+
+
+class BaseNodeSet(ABC):
+    """A deployable group of node types with one life cycle. See contract ``nodesets.md``.
+
+    ``parallelism`` undeclared means ``replicated`` where there is an ``env_panel``, ``shared`` otherwise.
+    """
+
+    name: ClassVar[str]
+    description: ClassVar[str] = ""
+    server_python: ClassVar[Optional[str]] = None
+    parallelism: ClassVar[Optional[str]] = None
+    expected_vram_mb: ClassVar[Optional[int]] = None
+    expected_ram_mb: ClassVar[Optional[int]] = None
+    env_panel: ClassVar[Optional[Type[Any]]] = None
+    default_per_step_budget_sec: ClassVar[float] = 30.0
+
+    # Ours, all optional.
+    recycle_after: ClassVar[Optional[int]] = None
+    recycle_above_mb: ClassVar[Optional[int]] = None
+    determinism: ClassVar[str] = "exact"
+    env: ClassVar[Dict[str, str]] = {}
+    unchecked: ClassVar[bool] = False
+    max_batch: ClassVar[int] = 16
+    start_deadline_sec: ClassVar[float] = 300.0
+    first_reset_deadline_sec: ClassVar[float] = 300.0
+    reset_deadline_sec: ClassVar[float] = 120.0
+
+    @abstractmethod
+    def get_tools(self) -> List[BaseCanvasNode]:
+        """One prototype instance per node type; the host copies it for each (episode, node)."""
+
+    def get_containers(self) -> List[ContainerDef]:
+        """Containers that live in this nodeset's process."""
+        return []
+
+    async def initialize(self, **kwargs: Any) -> None:
+        """Load what is heavy. Runs in the host, before its address is reported."""
+
+    async def shutdown(self) -> None:
+        """Release it."""
+
+    async def get_eval_metadata(self) -> Dict[str, Any]:
+        """``{env_name, splits[], episode_counts{}, metrics[], supports_set_episode, step_budget}``."""
+        return {}
+
+
+def conda_env_python(env_name: str, env_var: str) -> Optional[str]:
+    """The interpreter of a conda environment for ``server_python``.
+
+    ``$env_var`` wins; else ``<conda root>/envs/<env_name>/bin/python`` beside the running interpreter; else
+    None, which means the interpreter that runs Evaltower.
+    """
+    explicit = os.environ.get(env_var)
+    if explicit:
+        return explicit
+    prefix = Path(sys.prefix)
+    root = prefix.parent.parent if prefix.parent.name == "envs" else prefix
+    candidate = root / "envs" / env_name / "bin" / "python"
+    return str(candidate) if candidate.exists() else None

@@ -1,0 +1,64 @@
+"""What a node sees beside its inputs: granted containers, its generator, the step. Python 3.8+."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Protocol
+
+if TYPE_CHECKING:
+    import numpy
+
+
+class ContainerAccess(Protocol):
+    """A container that the node was granted."""
+
+    def read(self, name: str, key: Optional[str] = None) -> Any:
+        """A state's value; KeyError names the declared states."""
+
+    def write(self, name: str, value: Any, key: Optional[str] = None) -> None:
+        """Reduce ``value`` into a state; KeyError names the declared states."""
+
+    def evict(self, key: str) -> None:
+        """Drop a partition."""
+
+
+class NodeContext:
+    """Given to ``forward``. One object a firing."""
+
+    def __init__(
+        self,
+        containers: Mapping[str, ContainerAccess],
+        step: int,
+        execution_id: str,
+        key: int,
+        episode: Optional[Mapping[str, Any]] = None,
+    ) -> None:
+        self.containers = containers
+        self.step = step
+        self.execution_id = execution_id
+        self.key = key
+        self.episode: Mapping[str, Any] = episode or {}
+        self.signals: List[Dict[str, Any]] = []
+        self.events: List[Dict[str, Any]] = []
+        self._rng: Any = None
+
+    @property
+    def rng(self) -> numpy.random.Generator:
+        """numpy Generator seeded by (run seed, episode, node id, firing): no two firings share a stream."""
+        if self._rng is None:
+            import numpy
+
+            self._rng = numpy.random.Generator(numpy.random.PCG64(self.key))
+        return self._rng  # type: ignore[no-any-return]
+
+    @property
+    def graph_state(self) -> Optional[ContainerAccess]:
+        """The container ``graph_state``, where the node was granted it."""
+        return self.containers.get("graph_state")
+
+    def emit(self, signal: str, payload: Any = None) -> None:
+        """Send a signal: containers whose lifetime is ``custom`` reset on the ones they name."""
+        self.signals.append({"signal": signal, "payload": payload})
+
+    def trace(self, kind: str, **fields: Any) -> None:
+        """Add a trace event (contract scoring.md) to the episode's ``trace.jsonl``."""
+        self.events.append(dict(fields, kind=kind))

@@ -1,0 +1,57 @@
+"""What may go wrong while a node fires, by who is to blame. Runs under foreign interpreters (Python 3.8+)."""
+
+from __future__ import annotations
+
+from typing import Any, List, Optional
+
+
+class StopExecution(Exception):
+    """Raised by a node to end its run cleanly; the reason is recorded."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+class NodeRaised(Exception):
+    """A node's ``forward`` raised in its host. ``summary`` is ``Type: message``; ``trace`` the remote traceback."""
+
+    def __init__(self, summary: str, trace: str = "", inner_log: Optional[List[Any]] = None) -> None:
+        super().__init__(summary)
+        self.summary = summary
+        self.trace = trace
+        self.inner_log = inner_log or []
+
+
+class HostFailure(Exception):
+    """A nodeset's process failed, which is never the agent's fault: the episode ends as class ``infra``.
+
+    ``termination`` is the episode's: ``timeout`` or ``env_crash``. ``detail`` holds what is known: exit code,
+    signal, last lines of stderr, the call that was under way.
+    """
+
+    termination = "env_crash"
+
+    def __init__(self, message: str, nodeset: str = "", call: str = "", detail: str = "") -> None:
+        super().__init__(message)
+        self.nodeset = nodeset
+        self.call = call
+        self.detail = detail
+
+
+class HostTimeout(HostFailure):
+    """A call outlived its deadline. The host is killed and never used again."""
+
+    termination = "timeout"
+
+
+class HostCrashed(HostFailure):
+    """The process ended, or closed its connection, in the middle of a call."""
+
+
+class HostBadReply(HostFailure):
+    """The process answered what its protocol does not allow."""
+
+
+class HostStartFailed(HostFailure):
+    """The process did not come up: its interpreter, import, constructor or ``initialize`` failed."""
