@@ -1,0 +1,45 @@
+"""Files that are replaced whole: a reader never sees half of one, and a failed write leaves the old one."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from engine.store.strict_json import encode_indented
+
+
+def write_json(path: Path, value: Any, *, durable: bool = True) -> None:
+    """Replace ``path`` by ``value`` as strict JSON. See :func:`write_bytes`."""
+    write_bytes(path, encode_indented(value), durable=durable)
+
+
+def write_bytes(path: Path, data: bytes, *, durable: bool = True) -> None:
+    """Replace ``path`` by ``data``: temporary file in the same folder, fsync, rename, fsync of the folder.
+
+    ``durable`` False leaves out both fsyncs: right for what is rewritten several times a second and means
+    nothing after a power cut. Raises OSError (a full disk among them); ``path`` is then as it was, and no
+    temporary file is left.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if durable:
+        fsync_folder(path.parent)
+
+
+def fsync_folder(folder: Path) -> None:
+    """Make the folder's entries (new names, renames) survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

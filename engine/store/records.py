@@ -1,0 +1,324 @@
+"""What the files of a run directory hold. Unknown fields of a newer writer are ignored.
+
+Times are ISO 8601 texts with offset, durations seconds (``_sec``) or milliseconds (``_ms``), memory MB of
+2**20 bytes (``_mb``), unless a field says otherwise.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Literal
+
+import msgspec
+
+from engine.store.process_identity import ProcessIdentity
+
+RunStatus = Literal["pending", "running", "completed", "cancelled", "error", "aborted"]
+EpisodeStatus = Literal["completed", "error", "cancelled"]
+Termination = Literal[
+    "stopped",
+    "budget",
+    "drained",
+    "timeout",
+    "exception",
+    "node_error",
+    "no_verdict",
+    "env_crash",
+    "cancelled",
+]
+ErrorClass = Literal["infra", "graph", "config"]
+Scoring = Literal["none", "pending", "final"]
+Determinism = Literal["exact", "seeded", "none"]
+
+SCHEMA = 1
+
+
+def now_iso() -> str:
+    """The local time with its offset, to the millisecond."""
+    return datetime.now().astimezone().isoformat(timespec="milliseconds")
+
+
+class EvalRequest(msgspec.Struct, kw_only=True):
+    """What to run: the start request of the REST API, and ``eval`` of spec.json.
+
+    graph_name: a saved graph's name. dataset: the environment's data set ("" its own default). split: "" is
+    the environment's ``val_unseen`` where it has one, else its first. selectors: panel field → value, the
+    same for every episode. episode_count: episodes, from ``start_episode_index`` on; -1 is all that the
+    environment has. step_budget: root-loop steps an episode; None is the environment's, else the graph's.
+    worker_count: episodes that run at once. per_step_budget_sec: wall seconds that one call of a node may
+    take; None is the nodeset's. episode_indices: exactly these instead of a count. episode_selectors: one
+    dict for each of ``episode_indices``. seed: the run's; every source of chance comes from it and the
+    episode. timeout_sec: wall seconds an episode may take; None is no limit. label: a name by which the run
+    is found again.
+    """
+
+    graph_name: str
+    dataset: str = ""
+    split: str = ""
+    selectors: dict[str, Any] = {}
+    episode_count: int = -1
+    start_episode_index: int = 0
+    step_budget: int | None = None
+    worker_count: int = 1
+    per_step_budget_sec: float | None = None
+    episode_indices: list[int] | None = None
+    episode_selectors: list[dict[str, Any]] | None = None
+    seed: int = 0
+    timeout_sec: float | None = None
+    label: str = ""
+
+
+class NodesetNeed(msgspec.Struct, kw_only=True):
+    """A nodeset that the graph uses, as it was found at start. source_hash: BLAKE2b-128 hex of its source."""
+
+    name: str
+    path: str
+    source_hash: str
+    parallelism: Literal["shared", "replicated"]
+    expected_vram_mb: int | None = None
+    expected_ram_mb: int | None = None
+
+
+class Needs(msgspec.Struct, kw_only=True):
+    """What the run will load. graph_hash: BLAKE2b-128 hex of the graph's canonical JSON."""
+
+    graph_hash: str
+    nodesets: list[NodesetNeed] = []
+
+
+class Spec(msgspec.Struct, kw_only=True):
+    """spec.json: everything that was asked, frozen before the run process exists.
+
+    graph: the saved graph, whole. active_workspace_dir: absolute path whose nodesets come before all
+    others.
+    """
+
+    run_id: str
+    created_at: str
+    eval: EvalRequest
+    needs: Needs
+    graph: dict[str, Any]
+    scheduling: dict[str, Any] = {}
+    scoring: dict[str, Any] = {}
+    active_workspace_dir: str | None = None
+
+
+class Job(msgspec.Struct, kw_only=True):
+    """job.json: who runs it, and what was intended. Written by whoever starts the run, never by the run.
+
+    attempt counts from 1; only the holder of ``token`` may write the run's files. process: the run process,
+    or the starter until there is one. reason: why it waits, in words. admit_charges: resource → MB.
+    """
+
+    run_id: str
+    state: Literal["queued", "started", "ended"]
+    attempt: int = 1
+    token: str = ""
+    kind: Literal["run", "score", "play"] = "run"
+    process: ProcessIdentity | None = None
+    cancel_requested_at: str | None = None
+    reason: str = ""
+    gpus: list[str] = []
+    admit_charges: dict[str, float] = {}
+    admit_basis: dict[str, str] = {}
+    submitted_at: str = ""
+    started_at: str | None = None
+    finished_at: str | None = None
+
+
+class EpisodeRow(msgspec.Struct, kw_only=True):
+    """One finished episode: a line of episodes.jsonl, and an entry of ``episodes`` in summary.json.
+
+    metrics: finite numbers, or null for one that was not finite. step_count: root-loop iterations.
+    elapsed_sec: wall seconds from reset to the last step. failure: what is known of a host's end (exit
+    code, signal, last lines of stderr). seed: the environment's, in [0, 2**31). repeat counts from 1.
+    trajectory_digest: BLAKE2b-128 hex over the firings. A failed episode keeps the metrics, steps and log
+    that it had.
+    """
+
+    episode_index: int
+    status: EpisodeStatus
+    termination: Termination
+    episode_id: str = ""
+    scene_id: str = ""
+    instruction: str = ""
+    metrics: dict[str, float | None] = {}
+    step_count: int = 0
+    elapsed_sec: float = 0.0
+    error: str | None = None
+    error_class: ErrorClass | None = None
+    failure: dict[str, Any] | None = None
+    selectors: dict[str, Any] = {}
+    repeat: int = 1
+    worker_id: int = 0
+    trace_ref: str | None = None
+    scoring: Scoring = "none"
+    started_at: str = ""
+    finished_at: str = ""
+    seed: int = 0
+    scores: list[dict[str, Any]] = []
+    trajectory_digest: str = ""
+
+    @property
+    def identity(self) -> Identity:
+        """What tells this episode from every other of its run."""
+        return identity_of(self.episode_index, self.selectors, self.repeat)
+
+
+Identity = tuple[int, str, int]
+"""(episode index, canonical text of its selectors, repeat)."""
+
+
+def identity_of(episode_index: int, selectors: dict[str, Any], repeat: int = 1) -> Identity:
+    """The identity of an episode; two tasks that share an index differ in their selectors."""
+    return episode_index, msgspec.json.encode(selectors, order="sorted").decode(), repeat
+
+
+def task_of(selectors: dict[str, Any]) -> str:
+    """What an episode counts under: its ``task_id``, else its selectors as JSON, else ``_default``."""
+    if "task_id" in selectors:
+        return str(selectors["task_id"])
+    return msgspec.json.encode(selectors, order="sorted").decode() if selectors else "_default"
+
+
+class EpisodeFile(msgspec.Struct, kw_only=True):
+    """episode.json: a folder's episode, readable without its run."""
+
+    run_id: str
+    graph_name: str
+    graph_hash: str
+    seed: int
+    episode: EpisodeRow
+
+
+class MetricStats(msgspec.Struct, kw_only=True):
+    """A metric over the n completed episodes that have it. ci95: 95 % interval, None where there is none."""
+
+    mean: float | None
+    n: int
+    stderr: float | None = None
+    ci95: tuple[float, float] | None = None
+
+
+class SummaryConfig(msgspec.Struct, kw_only=True):
+    """What was run, in short. episode_count: as asked (-1 is all). step_budget: as asked."""
+
+    graph_name: str
+    env_nodeset: str | None = None
+    selectors: dict[str, Any] = {}
+    episode_selectors: list[dict[str, Any]] | None = None
+    split: str = ""
+    episode_count: int = -1
+    step_budget: int | None = None
+    worker_count: int = 1
+    seed: int = 0
+
+
+class SummaryHead(msgspec.Struct, kw_only=True):
+    """summary.json without its rows: cheap to read, whatever the run's size.
+
+    completed_count: every finished episode; error_count: those among them that errored. total_episodes:
+    planned. aggregate_by_task: task → metric → mean. nonfinite: metric → episodes in which it was not
+    finite. result_digest: BLAKE2b-128 hex, the same at every worker count.
+    """
+
+    run_id: str
+    config: SummaryConfig
+    status: RunStatus
+    created_at: str
+    aggregate_metrics: dict[str, float] = {}
+    aggregate_by_task: dict[str, dict[str, float]] = {}
+    total_episodes: int = 0
+    completed_count: int = 0
+    error_count: int = 0
+    started_at: str | None = None
+    finished_at: str | None = None
+    elapsed_sec: float = 0.0
+    error: str | None = None
+    metric_stats: dict[str, MetricStats] = {}
+    nonfinite: dict[str, int] = {}
+    result_digest: str | None = None
+    schema: int = SCHEMA
+
+
+class Summary(SummaryHead, kw_only=True):
+    """summary.json: the run as it stands, rows in identity order."""
+
+    episodes: list[EpisodeRow] = []
+
+
+class WorkerProgress(msgspec.Struct, kw_only=True):
+    """One worker now. step counts root-loop iterations begun; budget is its limit; node: id of the node
+    firing.
+
+    since: when that node (or this state) began. episodes_done of episodes_total: this worker's share.
+    steps_done: root-loop iterations over all its episodes.
+    """
+
+    worker_id: int
+    state: Literal["starting", "resetting", "running", "done"] = "starting"
+    episode_index: int | None = None
+    task: str = ""
+    step: int = 0
+    budget: int | None = None
+    node: str = ""
+    since: str = ""
+    episodes_done: int = 0
+    episodes_total: int = 0
+    steps_done: int = 0
+
+
+class Progress(msgspec.Struct, kw_only=True):
+    """progress.json, rewritten at most 4 times a second. activity: what goes on outside the episodes."""
+
+    run_id: str
+    updated_at: str
+    activity: str = ""
+    workers: list[WorkerProgress] = []
+
+
+class NodesetRecord(msgspec.Struct, kw_only=True):
+    """A nodeset as it ran. python: the interpreter of its process. versions: package → version there."""
+
+    name: str
+    source_hash: str = ""
+    parallelism: str = ""
+    determinism: Determinism = "exact"
+    python: str = ""
+    versions: dict[str, str] = {}
+
+
+class BatchedRecord(msgspec.Struct, kw_only=True):
+    """How a batched tool ran. Results of different regimes, shapes, threads or CPUs are not bit-comparable.
+
+    shape: rows of a padded forward, None where any. digest: BLAKE2b-128 hex of the load-time check's
+    outputs. rows: how many rows the check compared.
+    """
+
+    nodeset: str
+    tool: str
+    regime: str
+    shape: int | None = None
+    threads: int | None = None
+    cpu: str = ""
+    versions: dict[str, str] = {}
+    digest: str = ""
+    rows: int = 0
+
+
+class EnvironmentRecord(msgspec.Struct, kw_only=True):
+    """environment.json: what produced the numbers. determinism: the weakest label of the run's nodesets.
+
+    versions: package → version of the run process. command: a shell line that runs it again.
+    """
+
+    run_id: str
+    versions: dict[str, str] = {}
+    git_commit: str | None = None
+    host: dict[str, Any] = {}
+    gpus: list[dict[str, Any]] = []
+    seed: int = 0
+    command: str = ""
+    determinism: Determinism = "exact"
+    nodesets: list[NodesetRecord] = []
+    batched: list[BatchedRecord] = []
