@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from engine.statistics.intervals import mean, mean_interval, standard_error
-
-EPISODE_SELECTORS = frozenset({"split", "dataset", "seed", "episode_index"})
 
 
 class Row(Protocol):
@@ -26,7 +23,7 @@ class Row(Protocol):
     @property
     def metrics(self) -> Mapping[str, float | None]: ...
     @property
-    def selectors(self) -> Mapping[str, Any]: ...
+    def task(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +45,6 @@ class Aggregate:
     stats: dict[str, MetricStats] = field(default_factory=dict)
 
 
-def task_of(selectors: Mapping[str, Any]) -> str:
-    """The task that a row belongs to: ``task_id``, else its other selectors as JSON, else ``_default``."""
-    if "task_id" in selectors:
-        return str(selectors["task_id"])
-    rest = {k: v for k, v in selectors.items() if k not in EPISODE_SELECTORS}
-    return json.dumps(rest, sort_keys=True, default=str) if rest else "_default"
-
-
 def aggregate(rows: Iterable[Row]) -> Aggregate:
     """Means over completed rows, each over the rows that have the metric as a finite number."""
     values: dict[str, list[float]] = defaultdict(list)
@@ -67,7 +56,7 @@ def aggregate(rows: Iterable[Row]) -> Aggregate:
             if value is None or not math.isfinite(value):
                 continue
             values[name].append(float(value))
-            by_task[task_of(row.selectors)][name].append(float(value))
+            by_task[row.task][name].append(float(value))
     return Aggregate(
         metrics={name: mean(v) for name, v in sorted(values.items())},
         by_task={

@@ -48,8 +48,7 @@ class EvalRequest(msgspec.Struct, kw_only=True):
     worker_count: episodes that run at once. per_step_budget_sec: wall seconds that one call of a node may
     take; None is the nodeset's. episode_indices: exactly these instead of a count. episode_selectors: one
     dict for each of ``episode_indices``. seed: the run's; every source of chance comes from it and the
-    episode. timeout_sec: wall seconds an episode may take; None is no limit. label: a name by which the run
-    is found again.
+    episode. timeout_sec: wall seconds the run may take; None is no limit. label: a name by which the run is found again. retries: times that an episode of class ``infra`` is played again before its row counts.
     """
 
     graph_name: str
@@ -66,6 +65,7 @@ class EvalRequest(msgspec.Struct, kw_only=True):
     seed: int = 0
     timeout_sec: float | None = None
     label: str = ""
+    retries: int = 0
 
 
 class NodesetNeed(msgspec.Struct, kw_only=True):
@@ -164,6 +164,11 @@ class EpisodeRow(msgspec.Struct, kw_only=True):
         """What tells this episode from every other of its run."""
         return identity_of(self.episode_index, self.selectors, self.repeat)
 
+    @property
+    def task(self) -> str:
+        """What this episode counts under in means by task."""
+        return task_of(self.selectors)
+
 
 Identity = tuple[int, str, int]
 """(episode index, canonical text of its selectors, repeat)."""
@@ -172,13 +177,6 @@ Identity = tuple[int, str, int]
 def identity_of(episode_index: int, selectors: dict[str, Any], repeat: int = 1) -> Identity:
     """The identity of an episode; two tasks that share an index differ in their selectors."""
     return episode_index, msgspec.json.encode(selectors, order="sorted").decode(), repeat
-
-
-def task_of(selectors: dict[str, Any]) -> str:
-    """What an episode counts under: its ``task_id``, else its selectors as JSON, else ``_default``."""
-    if "task_id" in selectors:
-        return str(selectors["task_id"])
-    return msgspec.json.encode(selectors, order="sorted").decode() if selectors else "_default"
 
 
 class EpisodeFile(msgspec.Struct, kw_only=True):

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from engine.statistics.aggregate import aggregate, task_of
+from engine.statistics.aggregate import aggregate
 from engine.statistics.intervals import mean_interval, standard_error, t_interval, wilson_interval
 
 
@@ -21,7 +20,7 @@ class Row:
     metrics: dict[str, float | None]
     status: str = "completed"
     repeat: int = 1
-    selectors: dict[str, Any] = field(default_factory=dict)
+    task: str = "_default"
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 1), (1, 1), (0, 20), (7, 24), (24, 24), (813, 1000)])
@@ -71,21 +70,8 @@ def test_the_order_of_completion_changes_no_bit(values: list[float], rng: random
     assert aggregate(rows) == aggregate(shuffled)
 
 
-@pytest.mark.parametrize(
-    ("selectors", "task"),
-    [
-        ({}, "_default"),
-        ({"split": "val_unseen"}, "_default"),
-        ({"task_id": "pick", "split": "x"}, "pick"),
-        ({"env_id": "A", "split": "x"}, '{"env_id": "A"}'),
-    ],
-)
-def test_task_of(selectors: dict[str, Any], task: str) -> None:
-    assert task_of(selectors) == task
-
-
 def test_means_by_task_add_up() -> None:
-    rows = [Row(i, {"s": float(i % 2)}, selectors={"task_id": str(i % 3)}) for i in range(12)]
+    rows = [Row(i, {"s": float(i % 2)}, task=str(i % 3)) for i in range(12)]
     by_task = aggregate(rows).by_task
     assert set(by_task) == {"0", "1", "2"}
     assert by_task["0"]["s"] == 0.5

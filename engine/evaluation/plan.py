@@ -1,0 +1,87 @@
+"""Which episodes a run has, and which worker plays which: fixed before the start, the same for every N."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.components.seeds import episode_seed
+
+
+class PlanError(Exception):
+    """The request names episodes that the environment does not have, or names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedEpisode:
+    """One episode of the list. Its identity is (index, selectors, repeat); its seed comes from it alone."""
+
+    position: int
+    index: int
+    selectors: Mapping[str, Any]
+    repeat: int
+    seed: int
+
+
+def plan_episodes(
+    *,
+    count: int,
+    start: int,
+    indices: Sequence[int] | None,
+    selectors: Mapping[str, Any],
+    episode_selectors: Sequence[Mapping[str, Any]] | None,
+    run_seed: int,
+    available: int | None,
+) -> list[PlannedEpisode]:
+    """The run's episodes in order. ``count`` -1 is all that the environment has from ``start`` on.
+
+    ``available`` is the number of episodes that the environment says it has, None where it does not say.
+    Raises PlanError.
+    """
+    chosen = list(indices) if indices is not None else _range(count, start, available)
+    if not chosen:
+        raise PlanError("no episode to run: ask for at least one (-n N, --all or --episodes LIST)")
+    if available is not None and (beyond := sorted({i for i in chosen if i >= available})):
+        raise PlanError(f"episode {beyond[0]} is beyond the environment's {available} (0 to {available - 1})")
+    extra = list(episode_selectors) if episode_selectors is not None else [{}] * len(chosen)
+    if len(extra) != len(chosen):
+        raise PlanError(
+            f"episode_selectors has {len(extra)} entries for {len(chosen)} episodes: give one for each"
+        )
+    planned = []
+    for position, (index, own) in enumerate(zip(chosen, extra, strict=True)):
+        planned.append(
+            PlannedEpisode(position, index, {**selectors, **own}, 1, episode_seed(run_seed, index))
+        )
+    _refuse_doubles(planned)
+    return planned
+
+
+def cut_chunks(n: int, workers: int, recycle_after: int | None) -> list[range]:
+    """Contiguous positions for each worker (empty where there are more workers than groups).
+
+    A chunk begins only at a multiple of ``recycle_after``, where a fresh process begins for every N.
+    """
+    size = recycle_after or 1
+    groups = -(-n // size)
+    edges = [min(n, (w * groups // workers) * size) for w in range(workers + 1)]
+    return [range(a, b) for a, b in itertools.pairwise(edges)]
+
+
+def _range(count: int, start: int, available: int | None) -> list[int]:
+    if count != -1:
+        return list(range(start, start + count))
+    if available is None:
+        raise PlanError("the environment does not say how many episodes it has: say how many (-n N)")
+    return list(range(start, available))
+
+
+def _refuse_doubles(planned: Sequence[PlannedEpisode]) -> None:
+    seen: set[tuple[int, str, int]] = set()
+    for episode in planned:
+        identity = (episode.index, repr(sorted(episode.selectors.items())), episode.repeat)
+        if identity in seen:
+            raise PlanError(f"episode {episode.index} is asked for twice with the same selectors")
+        seen.add(identity)

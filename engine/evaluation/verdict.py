@@ -1,0 +1,66 @@
+"""How an episode ended, in the words of its row. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from engine.components.errors import HostFailure
+
+Status = Literal["completed", "error", "cancelled"]
+ErrorClass = Literal["infra", "graph", "config"]
+
+NAMED_NODE_ERRORS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``error`` and ``error_class`` are None for a completed episode."""
+
+    status: Status
+    termination: str
+    error: str | None = None
+    error_class: ErrorClass | None = None
+
+
+class SetupRefused(Exception):
+    """The environment did not accept the episode: a selector, a split or an index that it does not have."""
+
+
+class InfraError(Exception):
+    """The box failed the episode (disk full, time limit), not the agent."""
+
+    def __init__(self, message: str, termination: str = "exception") -> None:
+        super().__init__(message)
+        self.termination = termination
+
+
+def of_exception(error: BaseException) -> Verdict:
+    """The verdict on an episode that an exception ended."""
+    if isinstance(error, HostFailure):
+        return Verdict("error", error.termination, str(error), "infra")
+    if isinstance(error, InfraError):
+        return Verdict("error", error.termination, str(error), "infra")
+    if isinstance(error, OSError):
+        return Verdict("error", "exception", f"{type(error).__name__}: {error}", "infra")
+    if isinstance(error, SetupRefused):
+        return Verdict("error", "exception", str(error), "config")
+    return Verdict("error", "exception", f"{type(error).__name__}: {error}", "graph")
+
+
+def of_outcome(
+    termination: str,
+    node_errors: Sequence[tuple[str, int, str]],
+    metrics: Mapping[str, float | None],
+    *,
+    needs_verdict: bool,
+) -> Verdict:
+    """The verdict on an episode that its executor ended. ``node_errors``: (node id, step, message) in order."""
+    if node_errors:
+        named = "; ".join(f"{node} at step {step}: {message}" for node, step, message in node_errors[:NAMED_NODE_ERRORS])
+        more = len(node_errors) - NAMED_NODE_ERRORS
+        return Verdict("error", "node_error", named + (f"; and {more} more" if more > 0 else ""), "graph")
+    if needs_verdict and not metrics:
+        return Verdict("error", "no_verdict", "no verdict: the graph ended without a metric", "graph")
+    return Verdict("completed", termination)

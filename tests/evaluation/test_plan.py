@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.evaluation.plan import PlanError, cut_chunks, plan_episodes
+
+
+def plan(**changes: Any) -> list[int]:
+    request: dict[str, Any] = {
+        "count": 3,
+        "start": 0,
+        "indices": None,
+        "selectors": {},
+        "episode_selectors": None,
+        "run_seed": 0,
+        "available": 10,
+    }
+    return [e.index for e in plan_episodes(**(request | changes))]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, [0, 1, 2]),
+        ({"start": 4}, [4, 5, 6]),
+        ({"count": -1}, list(range(10))),
+        ({"count": -1, "start": 7}, [7, 8, 9]),
+        ({"count": -1, "available": 13}, list(range(13))),
+        ({"indices": [5, 2, 9]}, [5, 2, 9]),
+        ({"count": 3, "available": None}, [0, 1, 2]),
+        ({"indices": [1, 1], "episode_selectors": [{"task_id": "a"}, {"task_id": "b"}]}, [1, 1]),
+    ],
+)
+def test_the_episodes_that_were_asked_for(changes: dict[str, Any], expected: list[int]) -> None:
+    assert plan(**changes) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"count": 11}, "episode 10 is beyond"),
+        ({"indices": [3, 40]}, "episode 40 is beyond"),
+        ({"count": -1, "available": None}, "does not say how many"),
+        ({"indices": []}, "at least one"),
+        ({"count": -1, "start": 10}, "at least one"),
+        ({"episode_selectors": [{}]}, "1 entries for 3"),
+        ({"indices": [2, 2]}, "twice"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        plan(**changes)
+
+
+@given(st.integers(1, 200), st.integers(1, 20), st.one_of(st.none(), st.integers(1, 30)))
+def test_chunks_cover_every_position_once_and_begin_at_recycling_points(
+    n: int, workers: int, recycle_after: int | None
+) -> None:
+    chunks = cut_chunks(n, workers, recycle_after)
+    assert len(chunks) == workers
+    assert [p for chunk in chunks for p in chunk] == list(range(n))
+    assert all(chunk.start % (recycle_after or 1) == 0 for chunk in chunks if chunk)
+
+
+@given(st.integers(1, 100), st.integers(1, 9))
+def test_chunks_are_even(n: int, workers: int) -> None:
+    sizes = [len(c) for c in cut_chunks(n, workers, None)]
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_seeds_belong_to_the_index_and_differ() -> None:
+    def seeds(**changes: Any) -> list[int]:
+        base = {
+            "count": 50, "start": 0, "indices": None, "selectors": {}, "episode_selectors": None,
+            "run_seed": 7, "available": None,
+        }  # fmt: skip
+        return [e.seed for e in plan_episodes(**(base | changes))]
+
+    assert len(set(seeds())) == 50
+    assert seeds(indices=[12])[0] == seeds()[12]
+    assert seeds(run_seed=8)[0] != seeds()[0]
+    assert all(0 <= s < 2**31 for s in seeds())
