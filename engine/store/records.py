@@ -48,7 +48,8 @@ class EvalRequest(msgspec.Struct, kw_only=True):
     worker_count: episodes that run at once. per_step_budget_sec: wall seconds that one call of a node may
     take; None is the nodeset's. episode_indices: exactly these instead of a count. episode_selectors: one
     dict for each of ``episode_indices``. seed: the run's; every source of chance comes from it and the
-    episode. timeout_sec: wall seconds the run may take; None is no limit. label: a name by which the run is found again. retries: times that an episode of class ``infra`` is played again before its row counts.
+    episode. timeout_sec: wall seconds the run may take; None is no limit. label: a name by which the
+    run is found again. retries: times that an episode of class ``infra`` is played again before its row counts.
     """
 
     graph_name: str
@@ -166,8 +167,10 @@ class EpisodeRow(msgspec.Struct, kw_only=True):
 
     @property
     def task(self) -> str:
-        """What this episode counts under in means by task."""
-        return task_of(self.selectors)
+        """What it counts under: its ``task_id``, else its selectors as JSON, else ``_default``."""
+        if "task_id" in self.selectors:
+            return str(self.selectors["task_id"])
+        return msgspec.json.encode(self.selectors, order="sorted").decode() if self.selectors else "_default"
 
 
 Identity = tuple[int, str, int]
