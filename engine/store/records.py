@@ -49,7 +49,7 @@ class EvalRequest(msgspec.Struct, kw_only=True):
     take; None is the nodeset's. episode_indices: exactly these instead of a count. episode_selectors: one
     dict for each of ``episode_indices``. seed: the run's; every source of chance comes from it and the
     episode. timeout_sec: wall seconds the run may take; None is no limit. label: a name by which the
-    run is found again. retries: times that an episode of class ``infra`` is played again before its row counts.
+    run is found again. retries: times that an ``infra`` episode is played again before its row counts.
     """
 
     graph_name: str
