@@ -1,7 +1,7 @@
 """Containers: the memory of an episode. Declared states, each with a reducer and a lifetime.
 
-A definition is anything with ``id`` and ``states`` (a graph's container, a nodeset's ``ContainerDef``, or a plain
-mapping). Values are held by reference: what was read is written back, not changed in place.
+A definition is anything with ``id`` and ``states``: a graph's container, a nodeset's ``ContainerDef``, or a
+plain mapping. Values are held by reference: what was read is written back, not changed in place.
 Runs under foreign interpreters (Python 3.8+).
 """
 
@@ -24,7 +24,7 @@ _LIFETIMES: dict[str, frozenset[str]] = {
 
 
 class _State:
-    """``lastWrite``, and what the other reducers share. A partition that was never written reads ``initial``."""
+    """``lastWrite``, and what the other reducers share. A partition never written reads ``initial``."""
 
     default: Any = None
 
@@ -119,7 +119,7 @@ class Container:
             state.values.pop(key, None)
 
     def current(self) -> dict[str, Any]:
-        """``{values: {state: value}, keyed: {state: {key: value}}}``; ``keyed`` only where there are partitions."""
+        """``{values: {state: value}, keyed: {state: {key: value}}}``; ``keyed`` only with partitions."""
         found: dict[str, Any] = {"values": {name: state.read(None) for name, state in self.states.items()}}
         keyed = {
             name: {key: state.read(key) for key in state.values if key is not None}
