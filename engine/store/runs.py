@@ -70,9 +70,10 @@ def find_run(root: Path, wanted: str) -> RunDir:
         return runs[0]
     if exact := [run for run in runs if run.run_id == wanted]:
         return exact[0]
-    meant = [run for run in runs if _label(run) == wanted] or [
-        run for run in runs if wanted and run.run_id.startswith(wanted)
-    ]
+    meant: list[RunDir] = []
+    if wanted:
+        meant = [run for run in runs if _label(run) == wanted]
+        meant = meant or [run for run in runs if run.run_id.startswith(wanted)]
     if len(meant) == 1:
         return meant[0]
     named = meant or runs
