@@ -1,0 +1,192 @@
+"""An environment that fails on demand. Selectors: ``fault`` (what), ``at`` (the episode that it strikes).
+
+``FAULTY_START`` in the environment strikes at start: ``raise``, ``exit``, ``hang``, or a number n with a counter
+in ``FAULTY_COUNTER``: the n-th start raises.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.components import BaseCanvasNode, BaseEnvPanel, BaseNodeSet, EnvPanelField, PortDef
+
+LENGTH = 4
+FOREVER = 10_000
+
+
+class World:
+    """``steps`` of the episode that was committed last."""
+
+    def __init__(self) -> None:
+        self.fields: dict[str, Any] = {}
+        self.steps = 0
+
+    def strikes(self, fault: str) -> bool:
+        return (
+            self.fields.get("fault") == fault
+            and int(self.fields.get("at", 0)) == self.fields["episode_index"]
+        )
+
+
+WORLD = World()
+
+
+def hang() -> None:
+    deadline = time.monotonic() + FOREVER
+    while time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+class Panel(BaseEnvPanel):
+    name = "env_faulty"
+    fields: ClassVar[list[EnvPanelField]] = [
+        EnvPanelField("fault", "text", "Fault"),
+        EnvPanelField("at", "number", "Episode"),
+    ]
+
+    async def on_load(self) -> dict[str, Any]:
+        episode = {
+            "episode_id": f"e{WORLD.fields.get('episode_index')}",
+            "scene_id": "s",
+            "instruction": "walk",
+        }
+        return {"current_episode": episode, "step_budget": 10}
+
+    async def on_field_change(self, name: str, value: Any) -> dict[str, Any]:
+        WORLD.fields[name] = value
+        return {}
+
+    async def on_action(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
+        WORLD.steps = 0
+        if WORLD.strikes("refuse"):
+            return {"ok": False, "error": "no such episode here"}
+        if WORLD.strikes("hang_reset"):
+            hang()
+        return {"ok": True}
+
+
+class Reset(BaseCanvasNode):
+    node_type = "env_faulty__reset"
+    output_ports: ClassVar[list[PortDef]] = [PortDef("obs", "ANY")]
+
+    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        return {"obs": 0}
+
+
+class Step(BaseCanvasNode):
+    node_type = "env_faulty__step_discrete"
+    input_ports: ClassVar[list[PortDef]] = [PortDef("obs", "ANY")]
+    output_ports: ClassVar[list[PortDef]] = [
+        PortDef("obs", "ANY"),
+        PortDef("terminated", "BOOL"),
+        PortDef("extra", "ANY"),
+    ]
+
+    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        WORLD.steps += 1
+        if WORLD.steps == 2:
+            in_the_middle()
+        done = WORLD.steps >= LENGTH
+        return {
+            "obs": WORLD.steps,
+            "terminated": done,
+            "extra": EXTRAS.get(str(WORLD.fields.get("fault"))),
+        }
+
+
+class Evaluate(BaseCanvasNode):
+    node_type = "env_faulty__evaluate"
+    input_ports: ClassVar[list[PortDef]] = [PortDef("trigger", "ANY")]
+    output_ports: ClassVar[list[PortDef]] = [PortDef("metrics", "METRICS")]
+
+    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        metrics: dict[str, Any] = {"success": 1.0, "length": WORLD.steps}
+        if WORLD.strikes("metric_nan"):
+            metrics.update(nan=float("nan"), inf=float("inf"))
+        if WORLD.strikes("metric_numpy"):
+            metrics.update(
+                i=np.int64(3), f=np.float32(0.5), b=np.bool_(True), h=np.float16(2.0), u=np.uint8(7)
+            )
+        return {"metrics": metrics}
+
+
+EXTRAS: dict[str, Any] = {
+    "nan": {"nan": float("nan"), "inf": [float("inf"), -float("inf")], "array": np.array([np.nan, np.inf])},
+    "numpy": {t.__name__: t(1) for t in (np.int8, np.uint64, np.float16, np.float32, np.float64, np.bool_)},
+    "surrogate": "a lone \ud800 surrogate",
+    "line_separators": "a\u2028b\u2029c\x85d\x0be",
+    "long_text": "x" * 50_000_000,
+}
+
+
+def in_the_middle() -> None:
+    if WORLD.strikes("raise"):
+        raise RuntimeError("the simulator is unhappy")
+    if WORLD.strikes("exit"):
+        print("about to exit", file=sys.stderr, flush=True)
+        os._exit(1)
+    if WORLD.strikes("segv"):
+        ctypes.string_at(0)
+    if WORLD.strikes("kill"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if WORLD.strikes("hang_step"):
+        hang()
+    if WORLD.strikes("late"):
+        time.sleep(float(WORLD.fields.get("late_sec", 3)))
+    if WORLD.strikes("noise"):
+        for _ in range(16):
+            print("e" * 65_536, file=sys.stderr)
+            print("o" * 65_536)
+
+
+class FaultyNodeSet(BaseNodeSet):
+    name = "env_faulty"
+    parallelism = "replicated"
+    env_panel = Panel
+    start_deadline_sec = 20.0
+    first_reset_deadline_sec = 3.0
+    reset_deadline_sec = 3.0
+    default_per_step_budget_sec = 2.0
+
+    def __init__(self) -> None:
+        mode = os.environ.get("FAULTY_START", "")
+        if mode == "raise":
+            raise RuntimeError("no licence for this simulator")
+        if mode == "exit":
+            os._exit(7)
+        if mode == "hang":
+            hang()
+        if mode.isdigit() and count_start() == int(mode):
+            raise RuntimeError(f"start {mode} fails")
+
+    def get_tools(self) -> list[BaseCanvasNode]:
+        return [Reset(), Step(), Evaluate()]
+
+    async def shutdown(self) -> None:
+        if WORLD.fields.get("fault") == "hang_shutdown":
+            hang()
+        if WORLD.fields.get("fault") == "segv_at_exit":
+            os.kill(os.getpid(), signal.SIGSEGV)
+
+    async def get_eval_metadata(self) -> dict[str, Any]:
+        return {
+            "env_name": "faulty",
+            "splits": ["all"],
+            "episode_counts": {"all": 100},
+            "metrics": ["success"],
+        }
+
+
+def count_start() -> int:
+    counter = Path(os.environ["FAULTY_COUNTER"])
+    count = int(counter.read_text()) + 1 if counter.exists() else 1
+    counter.write_text(str(count))
+    return count
