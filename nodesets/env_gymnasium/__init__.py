@@ -1,0 +1,58 @@
+"""Any environment with a Gym interface, by id or entry string: one a process, one episode at a time.
+
+Imports numpy alone; the environment's own library is imported when an episode needs it, by the interpreter
+that runs this nodeset: ``$EVALTOWER_GYM_PYTHON``, conda environment ``evaltower-gym``, or Evaltower's own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from engine.components import BaseCanvasNode, BaseNodeSet, conda_env_python
+
+from .agents import BabyAIBotAction, OptimalAction, RandomAction
+from .panel import GymnasiumPanel
+from .session import METRICS, SESSION
+from .tools import Evaluate, Render, Reset, StepContinuous, StepDiscrete
+
+EPISODES = 1000
+"""Seeded environments have no end; this many are what ``--all`` (episode_count -1) means here."""
+
+
+class EnvGymnasium(BaseNodeSet):
+    """Gymnasium and old Gym environments, MiniGrid and BabyAI among them."""
+
+    name = "env_gymnasium"
+    description = (
+        "Any Gymnasium or old Gym environment by id or entry string; BabyAI bot, random and optimal agents"
+    )
+    parallelism = "replicated"
+    server_python = conda_env_python("evaltower-gym", "EVALTOWER_GYM_PYTHON")
+    expected_vram_mb = 0
+    env_panel = GymnasiumPanel
+
+    def get_tools(self) -> list[BaseCanvasNode]:
+        return [
+            Reset(),
+            StepDiscrete(),
+            StepContinuous(),
+            Render(),
+            Evaluate(),
+            RandomAction(),
+            BabyAIBotAction(),
+            OptimalAction(),
+        ]
+
+    async def shutdown(self) -> None:
+        SESSION.close()
+
+    async def get_eval_metadata(self) -> dict[str, Any]:
+        """``step_budget`` is None: it is the chosen environment's own, and comes with each episode."""
+        return {
+            "env_name": "Gymnasium",
+            "splits": ["default"],
+            "episode_counts": {"default": EPISODES},
+            "metrics": list(METRICS),
+            "supports_set_episode": True,
+            "step_budget": None,
+        }

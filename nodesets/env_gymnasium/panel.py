@@ -1,0 +1,87 @@
+"""The control plane: what to play next, and what was set up."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from engine.components import BaseEnvPanel
+from engine.components.env_panel import EnvPanelAction, EnvPanelField
+
+from .choice import FRAMES, Choice
+from .seed_check import check_seed
+from .session import SESSION
+
+logger = logging.getLogger(__name__)
+
+
+class GymnasiumPanel(BaseEnvPanel):
+    """Fields are what an operator selects. The first change after "play" begins a new, empty form, so that
+    nothing selected for one episode is left over for the next."""
+
+    name = "env_gymnasium"
+    display_name = "Gymnasium"
+    fields = [
+        EnvPanelField(
+            "env_id", "text", "Environment", placeholder="BabyAI-GoToLocal-v0 or package.module:Class"
+        ),
+        EnvPanelField("env_kwargs", "text", "Arguments (JSON)", placeholder='{"size": 8}'),
+        EnvPanelField("env_seed", "number", "Environment seed (empty: the episode's)", min=0),
+        EnvPanelField("frames", "select", "Frames", options=list(FRAMES)),
+        EnvPanelField("reuse", "select", "Keep the environment object", options=["no", "yes"]),
+        EnvPanelField("seed", "number", "Episode seed", min=0),
+        EnvPanelField("episode_index", "number", "Episode", min=0),
+    ]
+    actions = [
+        EnvPanelAction("play", "Play", side_effect="reset"),
+        EnvPanelAction("check_seed", "Measure which seeds it honours"),
+    ]
+
+    def __init__(self) -> None:
+        self._form: dict[str, Any] = {}
+        self._played = False
+
+    async def on_field_change(self, name: str, value: Any) -> dict[str, Any]:
+        if self._played:
+            self._form, self._played = {}, False
+        self._form[name] = value
+        return await self.on_load()
+
+    async def on_action(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
+        """``play`` makes and resets the environment; ``check_seed`` adds ``honoured``, see ``seed_check``."""
+        self._played = self._played or name == "play"
+        try:
+            choice = Choice.from_form(self._form)
+            if name == "check_seed":
+                choice = choice.completed({})
+        except ValueError as error:
+            return {"ok": False, "error": str(error)}
+        try:
+            if name == "play":
+                SESSION.choose(choice)
+                return {"ok": True, "side_effect": "reset"}
+            if name == "check_seed":
+                return {"ok": True, "side_effect": "none", "honoured": check_seed(choice)}
+        except ImportError as error:
+            return {"ok": False, "error": str(error)}
+        except Exception as error:
+            logger.warning("%s: %s failed", choice.env_id, name, exc_info=True)
+            return {"ok": False, "error": f"{choice.env_id}: {type(error).__name__}: {error}"}
+        return {"ok": False, "error": f"env_gymnasium has no action {name!r}; it has play and check_seed"}
+
+    async def on_load(self) -> dict[str, Any]:
+        """``current_episode`` is empty before "play", and while the graph has yet to name the environment."""
+        episode = SESSION.episode
+        if episode is None:
+            return {"current_episode": {}, "step_budget": None}
+        choice = episode.choice
+        return {
+            "current_episode": {
+                "episode_id": f"{choice.env_id}#{choice.seed}",
+                "scene_id": choice.env_id,
+                "instruction": episode.instruction,
+                "seed": choice.seed,
+                "seeded_at": episode.adapter.seeded_at,
+            },
+            "step_budget": episode.step_limit,
+        }

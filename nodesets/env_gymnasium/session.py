@@ -1,0 +1,149 @@
+"""The one episode that this process plays: its environment, and what came of it so far."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Mapping
+
+import numpy as np
+
+from .adapter import Adapter
+from .choice import Choice
+from .making import Maker
+from .values import to_action
+
+METRICS = ("return", "success", "length", "terminated", "truncated")
+
+
+class Episode:
+    """From reset to now. ``agents`` holds what an agent tool remembers of this episode, by its name."""
+
+    def __init__(self, choice: Choice, adapter: Adapter) -> None:
+        self.choice = choice
+        self.adapter = adapter
+        self.observation, self.info = adapter.reset(choice.seed)
+        self.instruction = self._instruction()
+        self.step_limit = adapter.step_limit()
+        self.steps = 0
+        self.total = 0.0
+        self.terminated = False
+        self.truncated = False
+        self.last_action: Any = None
+        self.agents: dict[str, Any] = {}
+
+    @property
+    def done(self) -> bool:
+        return self.terminated or self.truncated
+
+    def step(self, value: Any) -> float:
+        """Take one action (int, name or array); its reward. RuntimeError once the episode has ended."""
+        if self.done:
+            raise RuntimeError(
+                f"{self.choice.env_id} ended at step {self.steps}: wire `done` to the loop's `stop`"
+            )
+        action = to_action(self.adapter.env, value)
+        self.observation, reward, self.terminated, self.truncated, self.info = self.adapter.step(action)
+        self.last_action = action
+        self.steps += 1
+        self.total += reward
+        return reward
+
+    def frame(self) -> np.ndarray | None:
+        """The present frame where frames were asked for, (H, W, 3) uint8 RGB."""
+        return self.adapter.render() if self.choice.frames == "render" else None
+
+    def metrics(self) -> dict[str, float]:
+        """``return`` is the undiscounted sum of rewards, ``length`` the steps; the others are 0 or 1.
+
+        ``success`` is the environment's own ``is_success`` or ``success`` in its last info; else, where its
+        spec has a ``reward_threshold``, return >= threshold; else return > 0.
+        """
+        return {
+            "return": self.total,
+            "success": float(self._success()),
+            "length": float(self.steps),
+            "terminated": float(self.terminated),
+            "truncated": float(self.truncated),
+        }
+
+    def _success(self) -> bool:
+        for flag in ("is_success", "success"):
+            if flag in self.info:
+                return bool(self.info[flag])
+        threshold = getattr(getattr(self.adapter.env, "spec", None), "reward_threshold", None)
+        return self.total > 0 if threshold is None else self.total >= threshold
+
+    def _instruction(self) -> str:
+        for name in ("mission", "instruction"):
+            said = self.observation.get(name) if isinstance(self.observation, dict) else None
+            said = said or getattr(self.adapter.bare, name, None)
+            if isinstance(said, str) and said:
+                return said
+        return ""
+
+
+class Session:
+    """Plays one episode after another. Each has a fresh environment, unless ``reuse`` was chosen."""
+
+    def __init__(self) -> None:
+        self.episode: Episode | None = None
+        self._chosen = Choice()
+        self._waiting = False
+        self._kept: Episode | None = None
+
+    def choose(self, choice: Choice) -> None:
+        """End the last episode and set up this one. Without an ``env_id`` the reset node will do so."""
+        self._retire()
+        self._chosen = choice
+        if choice.env_id:
+            self._open(choice)
+            self._waiting = True
+
+    def begin(self, config: Mapping[str, Any]) -> Episode:
+        """The chosen episode at its first observation, set up anew if it was begun before.
+
+        ``config`` is the reset node's. ValueError where no environment is chosen.
+        """
+        if not self._waiting:
+            self._retire()
+            self._open(self._chosen.completed(config))
+        self._waiting = False
+        return self.current()
+
+    def current(self) -> Episode:
+        """The episode under way; RuntimeError before the first reset."""
+        if self.episode is None:
+            raise RuntimeError("no episode has begun: fire env_gymnasium__reset first")
+        return self.episode
+
+    def close(self) -> None:
+        """End the episode and close whatever environment there is."""
+        self._retire()
+        if self._kept is not None:
+            self._kept.adapter.close()
+            self._kept = None
+
+    def _retire(self) -> None:
+        """End the episode. Its environment is kept where ``reuse`` was chosen, else closed."""
+        ended, self.episode, self._waiting = self.episode, None, False
+        if ended is not None and ended.choice.reuse:
+            self._kept = ended
+        elif ended is not None:
+            ended.adapter.close()
+
+    def _open(self, choice: Choice) -> None:
+        kept = self._kept
+        if kept is None or replace(kept.choice, seed=choice.seed) != choice:
+            self.close()
+            adapter = Adapter(Maker(choice.env_id, choice.env_kwargs, choice.frames), choice.seed)
+        else:
+            self._kept, adapter = None, kept.adapter
+        try:
+            self.episode = Episode(choice, adapter)
+        except BaseException:
+            adapter.close()
+            raise
+
+
+SESSION = Session()
+"""This process's: a panel and the tools are made apart, and meet here."""
