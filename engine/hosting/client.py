@@ -1,0 +1,208 @@
+"""Calls to a host, or to a model server elsewhere, over a Unix socket or TCP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from engine.components.errors import (
+    HostBadReply,
+    HostCrashed,
+    HostFailure,
+    HostTimeout,
+    NodeRaised,
+    StopExecution,
+)
+from engine.hosting import codec
+
+T = TypeVar("T")
+
+_CONTROL_SEC = 30.0
+_IDLE_SEC = 60.0  # far less than the server's: it is always us who close an idle connection
+_READ_BUFFER = 1 << 20
+
+
+class Timing(msgspec.Struct):
+    """Milliseconds in the host: waiting for a batch, and computing."""
+
+    compute_ms: float = 0.0
+    queue_wait_ms: float = 0.0
+
+
+class RemoteError(msgspec.Struct):
+    """An exception of the nodeset's code. ``kind``: ``raised``, ``stop`` or ``bad_output``."""
+
+    type: str
+    message: str
+    trace: str = ""
+    kind: str = "raised"
+
+    def exception(self, inner_log: list[dict[str, Any]] | None = None) -> StopExecution | NodeRaised:
+        """The same, to be raised here."""
+        if self.kind == "stop":
+            return StopExecution(self.message)
+        return NodeRaised(f"{self.type}: {self.message}", self.trace, inner_log)
+
+
+class CallReply(msgspec.Struct):
+    """What a firing gave: ``outputs`` or ``error``. What it logged, wrote and emitted is there either way."""
+
+    outputs: dict[str, Any] | None = None
+    error: RemoteError | None = None
+    inner_log: list[dict[str, Any]] = []
+    events: list[dict[str, Any]] = []
+    writes: list[dict[str, Any]] = []
+    signals: list[dict[str, Any]] = []
+    timing: Timing = msgspec.field(default_factory=Timing)
+    transfer_bytes: int = 0
+
+
+class _Failure(msgspec.Struct):
+    error: RemoteError
+
+
+_call_reply = msgspec.msgpack.Decoder(CallReply, ext_hook=codec.ext_hook)
+_failure = msgspec.msgpack.Decoder(_Failure)
+_anything: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(ext_hook=codec.ext_hook)
+
+
+class HostClient:
+    """One caller's connection to a host. ``caller`` (``run/worker``) tells a batching server who sends.
+
+    Every method raises HostTimeout, HostCrashed or HostBadReply where the host fails; from then on the client
+    is dead and raises HostCrashed at once. What the nodeset's code raises is NodeRaised or StopExecution.
+    """
+
+    def __init__(self, url: str, caller: str, name: str = "") -> None:
+        self.name = name or url
+        self.failure: HostFailure | None = None
+        self._caller = caller
+        connector: aiohttp.BaseConnector
+        if url.startswith("unix:"):
+            connector = aiohttp.UnixConnector(url[len("unix:") :], limit=0, keepalive_timeout=_IDLE_SEC)
+            self._base = "http://host"
+        else:
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SEC)
+            self._base = url.rstrip("/")
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            headers={"Content-Type": "application/msgpack", "X-Evaltower-Caller": caller},
+            skip_auto_headers=("User-Agent", "Accept-Encoding"),
+            timeout=aiohttp.ClientTimeout(total=None),
+            read_bufsize=_READ_BUFFER,
+        )
+        self._urls: dict[str, URL] = {}
+
+    async def call(
+        self,
+        fn: str,
+        inputs: Mapping[str, Any],
+        config: Mapping[str, Any],
+        execution: Mapping[str, Any],
+        timeout: float,
+    ) -> CallReply:
+        """Fire a tool once. What the node itself raised is ``error`` of the reply.
+
+        TypeError where the inputs cannot be sent.
+        """
+        body = codec.encode({"inputs": inputs, "config": config, "_exec": execution})
+        _, data = await self._exchange("POST", f"/call/{fn}", body, timeout)
+        reply = self._decoded(_call_reply, data, fn)
+        if (reply.outputs is None) == (reply.error is None):
+            raise self._failed(HostBadReply, "the answer holds neither outputs nor an error, or both", fn)
+        reply.transfer_bytes = len(body) + len(data)
+        return reply
+
+    async def panel_state(self, timeout: float = _CONTROL_SEC) -> Any:
+        """The panel's ``on_load``."""
+        return await self._ask("GET", "/env-panel/state", None, timeout)
+
+    async def panel_info(self, timeout: float = _CONTROL_SEC) -> Any:
+        """The panel's schema."""
+        return await self._ask("GET", "/env-panel/info", None, timeout)
+
+    async def panel_options(self, field: str, timeout: float = _CONTROL_SEC) -> Any:
+        """What a select field offers."""
+        return await self._ask("GET", f"/env-panel/options/{field}", None, timeout)
+
+    async def panel_field(self, name: str, value: Any, timeout: float = _CONTROL_SEC) -> Any:
+        """The panel's ``on_field_change``."""
+        return await self._ask("POST", f"/env-panel/field/{name}", {"value": value}, timeout)
+
+    async def panel_action(self, name: str, params: Mapping[str, Any], timeout: float = _CONTROL_SEC) -> Any:
+        """The panel's ``on_action``."""
+        return await self._ask("POST", f"/env-panel/action/{name}", {"params": params}, timeout)
+
+    async def metadata(self, timeout: float = _CONTROL_SEC) -> Any:
+        """The nodeset's ``get_eval_metadata``."""
+        return await self._ask("GET", "/eval-metadata", None, timeout)
+
+    async def manifest(self, timeout: float = _CONTROL_SEC) -> Any:
+        """What runs there: versions, tools, and how each batched tool was found to run."""
+        return await self._ask("GET", "/manifest", None, timeout)
+
+    async def regimes(self, timeout: float = _CONTROL_SEC) -> dict[str, Any]:
+        """The record of each batched tool, by its name (and its config, where that is not the default)."""
+        manifest = await self.manifest(timeout)
+        return dict(manifest["batching"])
+
+    async def evict(self, execution_id: str, timeout: float = _CONTROL_SEC) -> None:
+        """An episode is over: the host drops what it kept for it."""
+        await self._ask("POST", "/containers/evict", {"key": execution_id}, timeout)
+
+    async def set_live(self, live: bool, timeout: float = _CONTROL_SEC) -> None:
+        """Whether batches wait for this caller: not while it resets, scores, or has ended."""
+        await self._ask("POST", "/callers", {"id": self._caller, "live": live}, timeout)
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def _ask(self, method: str, path: str, body: Any, timeout: float) -> Any:
+        status, data = await self._exchange(method, path, codec.encode(body) if body else None, timeout)
+        if status == 200:
+            return self._decoded(_anything, data, path)
+        raise self._decoded(_failure, data, path).error.exception()
+
+    async def _exchange(
+        self, method: str, path: str, body: bytes | None, timeout: float
+    ) -> tuple[int, bytes]:
+        if self.failure is not None:
+            raise HostCrashed(f"{self.name} failed before: {self.failure}", self.name, path)
+        try:
+            async with (
+                asyncio.timeout(timeout),
+                self._session.request(method, self._url(path), data=body) as response,
+            ):
+                data = await response.read()
+        except TimeoutError:
+            raise self._failed(HostTimeout, f"no answer within {timeout:g} s", path) from None
+        except aiohttp.ClientResponseError as error:
+            raise self._failed(HostBadReply, f"the answer is no HTTP: {error}", path) from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise self._failed(HostCrashed, f"the connection broke: {error!r}", path) from error
+        if response.status not in (200, 500):
+            text = data[:200].decode("utf-8", "replace")
+            raise self._failed(HostBadReply, f"status {response.status}: {text}", path)
+        return response.status, data
+
+    def _decoded(self, decoder: msgspec.msgpack.Decoder[T], data: bytes, path: str) -> T:
+        try:
+            return decoder.decode(data)
+        except codec.NOT_A_MESSAGE as error:
+            raise self._failed(HostBadReply, f"the answer cannot be understood: {error}", path) from error
+
+    def _failed(self, kind: type[HostFailure], why: str, path: str) -> HostFailure:
+        call = path.rpartition("/call/")[2]
+        self.failure = kind(f"{self.name}, {call}: {why}", self.name, call)
+        return self.failure
+
+    def _url(self, path: str) -> URL:
+        if path not in self._urls:
+            self._urls[path] = URL(self._base + quote(path))
+        return self._urls[path]

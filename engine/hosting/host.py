@@ -1,0 +1,120 @@
+"""A nodeset in a process of its own, under its own interpreter (Python 3.8+). Run by file path:
+
+    PYTHON host.py --nodeset PATH --name NAME --socket PATH --ready-fd N --lifeline-fd M [--run ID]
+
+Serves HTTP on the Unix socket (see ``host_server``). Says once, on the ready descriptor and as one line of
+JSON, ``{"url", "pid"}`` or ``{"error", "trace"}``. Whoever starts it gives it a session of its own; the
+kernel ends its process group when the lifeline's other end is closed, even while the nodeset holds the GIL.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import fcntl
+import json
+import os
+import select
+import signal
+import sys
+import traceback
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+_HERE = Path(__file__).resolve().parent
+_ENGINE = _HERE.parent
+_NEEDED = ("aiohttp", "msgspec", "numpy")
+_F_SETSIG = 10  # Linux's fcntl command, which Python's module does not name everywhere
+_PR_SET_PDEATHSIG = 1
+
+
+class _EngineFinder:
+    """Finds our package alone, so that nothing installed beside it stands before this interpreter's own."""
+
+    @staticmethod
+    def find_spec(fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if fullname != "engine":
+            return None
+        return spec_from_file_location(
+            fullname, _ENGINE / "__init__.py", submodule_search_locations=[str(_ENGINE)]
+        )
+
+
+class Ready:
+    """The one line that tells the parent how the start went."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self.said = False
+
+    def up(self, url: str) -> None:
+        self._say({"url": url, "pid": os.getpid()})
+
+    def failed(self, error: BaseException) -> None:
+        self._say({"error": _summary(error), "trace": traceback.format_exc()})
+
+    def _say(self, message: dict[str, Any]) -> None:
+        self.said = True
+        with os.fdopen(self._fd, "w") as pipe:
+            pipe.write(json.dumps(message) + "\n")
+
+
+def main() -> None:
+    sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != _HERE]
+    sys.meta_path.insert(0, _EngineFinder)
+    arguments = _arguments()
+    for fd in (arguments.ready_fd, arguments.lifeline_fd):
+        os.set_inheritable(fd, False)
+    _die_with(arguments.lifeline_fd)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
+    ready = Ready(arguments.ready_fd)
+    try:
+        from engine.hosting.host_server import serve
+
+        asyncio.run(serve(arguments.nodeset, arguments.name, arguments.socket, arguments.run, ready.up))
+    except BaseException as error:
+        if not ready.said:
+            ready.failed(error)
+        raise
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Hosts one nodeset; started by Evaltower.")
+    parser.add_argument("--nodeset", required=True, help="its file or folder")
+    parser.add_argument("--name", required=True)
+    parser.add_argument("--socket", required=True, help="path of the Unix socket to serve on")
+    parser.add_argument("--ready-fd", required=True, type=int)
+    parser.add_argument("--lifeline-fd", required=True, type=int)
+    parser.add_argument("--run", default="", help="the run that it belongs to")
+    return parser.parse_args()
+
+
+def _die_with(lifeline: int) -> None:
+    """Have the kernel kill our process group when the lifeline's write end is closed."""
+    fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpgrp())
+    fcntl.fcntl(lifeline, _F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(lifeline, fcntl.F_SETFL, os.O_ASYNC | os.O_NONBLOCK)
+    closed_before = select.poll()
+    closed_before.register(lifeline, 0)
+    if closed_before.poll(0):
+        os._exit(1)
+    try:
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    except (ImportError, OSError, AttributeError):
+        return  # an interpreter without ctypes: the lifeline alone has to do
+
+
+def _summary(error: BaseException) -> str:
+    summary = f"{type(error).__name__}: {error}"
+    if isinstance(error, ImportError) and error.name in _NEEDED:
+        summary += f" ({sys.executable} needs it to host a nodeset: pip install {' '.join(_NEEDED)})"
+    return summary
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,252 @@
+"""What a host keeps of its nodeset: an instance per (execution, node), a batcher per (batched tool, config).
+
+Runs under foreign interpreters (Python 3.8+).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import logging
+import os
+import platform
+import sys
+import time
+import traceback
+from typing import Any, Mapping
+
+import aiohttp
+import msgspec
+import numpy
+
+from engine.components.bases import BaseCanvasNode, BaseNodeSet, PortDef
+from engine.components.containers import ContainerStore, RecordingContainers
+from engine.components.context import NodeContext
+from engine.components.env_panel import BaseEnvPanel
+from engine.components.errors import StopExecution
+from engine.components.loading import load_nodeset
+from engine.hosting.batching import Batcher
+from engine.hosting.forward import BadOutput, ForwardThread
+
+log = logging.getLogger(__name__)
+
+
+class HostedNodeset:
+    """A loaded nodeset, its panel where it has one, and everything that lives as long as an episode does."""
+
+    def __init__(self, nodeset: BaseNodeSet) -> None:
+        self.nodeset = nodeset
+        self.panel: BaseEnvPanel | None = nodeset.env_panel() if nodeset.env_panel else None
+        if self.panel is not None:
+            self.panel._context = {"mode": "server", "nodeset_name": nodeset.name, "nodeset": nodeset}
+        self.tools: dict[str, BaseCanvasNode] = {tool.node_type: tool for tool in nodeset.get_tools()}
+        self._containers = ContainerStore(nodeset.get_containers())
+        self._container_ids = [container.id for container in nodeset.get_containers()]
+        self._instances: dict[tuple[str, str], BaseCanvasNode] = {}
+        self._forward_thread = ForwardThread()
+        self._batchers: dict[str, asyncio.Future[Batcher]] = {}
+        self._live_callers: set[str] = set()
+
+    @classmethod
+    async def load(cls, path: str, name: str) -> HostedNodeset:
+        """Import, construct and initialize it, and check its batched tools. Passes on whatever goes wrong."""
+        nodeset = load_nodeset(path, name)
+        await nodeset.initialize()
+        hosted = cls(nodeset)
+        for fn, tool in hosted.tools.items():
+            if tool.batched:
+                await hosted._check_with_default_config(fn)
+        return hosted
+
+    async def _check_with_default_config(self, fn: str) -> None:
+        try:
+            await self._batcher(fn, self.tools[fn].default_config)
+        except Exception:
+            log.warning("%s does not run with its default config; checked when called", fn, exc_info=True)
+
+    async def call(
+        self,
+        fn: str,
+        inputs: Mapping[str, Any],
+        config: Mapping[str, Any],
+        execution: Mapping[str, Any],
+        caller: str | None,
+    ) -> dict[str, Any]:
+        """Fire a node once: ``{outputs, inner_log, events, writes, signals, timing}``.
+
+        With ``error`` instead of ``outputs`` where it raised; what it did before that is there all the same.
+        """
+        if self.tools[fn].batched:
+            return await self._call_batched(fn, inputs, config, execution, caller)
+        began = time.perf_counter()
+        containers = RecordingContainers(execution.get("containers", {}))
+        containers.update(self._containers.granted(self._container_ids))
+        context = NodeContext(
+            containers,
+            execution.get("step", 0),
+            execution.get("execution_id", ""),
+            execution.get("key", 0),
+            execution.get("episode"),
+        )
+        reply: dict[str, Any] = {}
+        inner_log: list[dict[str, Any]] = []
+        try:
+            node = await self._instance(fn, config, execution)
+            try:
+                reply["outputs"] = _checked(await node.forward(dict(inputs), context), fn, execution)
+            finally:
+                inner_log = node.take_inner_log()
+        except Exception as error:
+            reply["error"] = describe(error)
+        reply.update(
+            inner_log=inner_log,
+            events=context.events,
+            writes=containers.writes,
+            signals=context.signals,
+            timing={"compute_ms": (time.perf_counter() - began) * 1e3, "queue_wait_ms": 0.0},
+        )
+        return reply
+
+    async def _call_batched(
+        self,
+        fn: str,
+        inputs: Mapping[str, Any],
+        config: Mapping[str, Any],
+        execution: Mapping[str, Any],
+        caller: str | None,
+    ) -> dict[str, Any]:
+        try:
+            batcher = await self._batcher(fn, config)
+            sample = dict(inputs, _key=execution.get("key", 0))
+            outputs, queue_wait_ms, compute_ms = await batcher.submit(sample, caller)
+            timing = {"compute_ms": compute_ms, "queue_wait_ms": queue_wait_ms}
+            return {"outputs": _checked(outputs, fn, execution), "timing": timing}
+        except Exception as error:
+            return {"error": describe(error)}
+
+    async def _instance(
+        self, fn: str, config: Mapping[str, Any], execution: Mapping[str, Any]
+    ) -> BaseCanvasNode:
+        node_id = execution.get("node_id", fn)
+        place = (execution.get("execution_id", ""), node_id)
+        node = self._instances.get(place)
+        if node is None:
+            node = self._copy(fn, config, node_id)
+            await node.initialize()
+            self._instances[place] = node
+        return node
+
+    def _copy(self, fn: str, config: Mapping[str, Any], node_id: str) -> BaseCanvasNode:
+        node = copy.copy(self.tools[fn])
+        node.config = dict(node.default_config, **config)
+        node.node_id = node_id
+        return node
+
+    async def _batcher(self, fn: str, config: Mapping[str, Any]) -> Batcher:
+        place = self._batcher_label(fn, config)
+        if place not in self._batchers:
+            self._batchers[place] = asyncio.ensure_future(self._start_batcher(fn, config))
+        return await asyncio.shield(self._batchers[place])
+
+    async def _start_batcher(self, fn: str, config: Mapping[str, Any]) -> Batcher:
+        tool = self.tools[fn]
+        batcher = Batcher(
+            tool,
+            dict(tool.default_config, **config),
+            max_batch=self.nodeset.max_batch,
+            unchecked=self.nodeset.unchecked,
+            thread=self._forward_thread,
+        )
+        await batcher.load()
+        for caller in self._live_callers:
+            batcher.caller(caller, True)
+        return batcher
+
+    def _batcher_label(self, fn: str, config: Mapping[str, Any]) -> str:
+        changed = {k: v for k, v in config.items() if v != self.tools[fn].default_config.get(k)}
+        return f"{fn} {json.dumps(changed, sort_keys=True)}" if changed else fn
+
+    def caller(self, caller: str, live: bool) -> None:
+        """A caller starts, or stops, sending rows: batches wait for the live ones."""
+        (self._live_callers.add if live else self._live_callers.discard)(caller)
+        for batcher in self._loaded_batchers().values():
+            batcher.caller(caller, live)
+
+    def _loaded_batchers(self) -> dict[str, Batcher]:
+        return {
+            label: loading.result()
+            for label, loading in self._batchers.items()
+            if loading.done() and not loading.cancelled() and loading.exception() is None
+        }
+
+    async def evict(self, execution_id: str) -> None:
+        """An episode is over: its node instances and its partitions of the nodeset's containers go."""
+        self._containers.evict(execution_id)
+        for place in [place for place in self._instances if place[0] == execution_id]:
+            try:
+                await self._instances.pop(place).shutdown()
+            except Exception:
+                log.exception("node %s failed to shut down", place[1])
+
+    async def close(self) -> None:
+        """Shut everything down, in the reverse order of its start."""
+        for execution_id in {place[0] for place in self._instances}:
+            await self.evict(execution_id)
+        for batcher in self._loaded_batchers().values():
+            await batcher.close()
+        await self._forward_thread.close()
+        await self.nodeset.shutdown()
+
+    def manifest(self) -> dict[str, Any]:
+        """What runs here, and how its batched tools were found to run."""
+        return {
+            "name": self.nodeset.name,
+            "description": self.nodeset.description,
+            "pid": os.getpid(),
+            "executable": sys.executable,
+            "versions": {
+                "python": platform.python_version(),
+                "aiohttp": aiohttp.__version__,
+                "msgspec": msgspec.__version__,
+                "numpy": numpy.__version__,
+            },
+            "tools": {
+                fn: {
+                    "description": tool.description,
+                    "inputs": _ports(tool.input_ports),
+                    "outputs": _ports(tool.output_ports),
+                    "batched": tool.batched,
+                }
+                for fn, tool in self.tools.items()
+            },
+            "batching": {label: batcher.record for label, batcher in self._loaded_batchers().items()},
+        }
+
+
+def describe(error: Exception) -> dict[str, str]:
+    """An exception on the wire. ``kind``: ``stop`` ends the run cleanly, ``bad_output``, or ``raised``."""
+    if isinstance(error, StopExecution):
+        return {"kind": "stop", "type": "StopExecution", "message": error.reason, "trace": ""}
+    if isinstance(error, BadOutput):
+        return {"kind": "bad_output", "type": "BadOutput", "message": str(error), "trace": ""}
+    trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return {"kind": "raised", "type": type(error).__name__, "message": str(error), "trace": trace}
+
+
+def node_words(fn: str, execution: Mapping[str, Any]) -> str:
+    """The node that fires, in a message."""
+    return f"node {execution.get('node_id', fn)!r} ({fn})"
+
+
+def _checked(outputs: Any, fn: str, execution: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(outputs, dict):
+        raise BadOutput(
+            f"{node_words(fn, execution)}: forward must return a dict of outputs by port name,"
+            f" not {type(outputs).__name__}"
+        )
+    return outputs
+
+
+def _ports(ports: list[PortDef]) -> list[dict[str, Any]]:
+    return [{"name": p.name, "wire_type": p.wire_type, "optional": p.optional} for p in ports]

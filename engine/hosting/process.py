@@ -1,0 +1,229 @@
+"""A host's process, seen from the run that starts it: start, stop, kill, why it ended, what it weighs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import secrets
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import aiohttp
+
+from engine.components.errors import HostStartFailed
+from engine.hosting.process_tree import ProcessTree
+
+_HOST = Path(__file__).with_name("host.py")
+_SOCKET_PATH_LIMIT = 107
+_READY_LINE_LIMIT = 1 << 22
+_TAIL_BYTES = 1 << 16
+_TAIL_LINES = 20
+
+_ENVIRONMENT = {
+    "MKL_CBWR": "AUTO,STRICT",  # the same bits for a row whatever batch it is in; read at MKL's first call
+    "PYTHONHASHSEED": "0",  # the order of a set of texts is the same in every process
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HostSpec:
+    """What to start: a nodeset's name and file or folder, under which interpreter, with which environment.
+
+    ``env`` is set before the interpreter starts. ``log_path`` is appended to. ``run`` is shown to whoever
+    lists processes.
+    """
+
+    name: str
+    path: Path
+    log_path: Path
+    socket_dir: Path
+    python: str = sys.executable
+    env: Mapping[str, str] = field(default_factory=dict)
+    cwd: Path | None = None
+    run: str = ""
+
+
+def make_socket_dir() -> Path:
+    """A new private folder whose path is short enough for sockets; whoever asks for it removes it."""
+    folder = Path(tempfile.mkdtemp(prefix="evt-"))
+    if len(os.fsencode(_socket_in(folder))) <= _SOCKET_PATH_LIMIT:
+        return folder
+    folder.rmdir()
+    return Path(tempfile.mkdtemp(prefix="evt-", dir="/tmp"))
+
+
+class HostProcess:
+    """A running host. Everything that it started ends with it, and it ends with this process."""
+
+    def __init__(
+        self,
+        spec: HostSpec,
+        process: asyncio.subprocess.Process,
+        tree: ProcessTree,
+        socket: Path,
+        log_start: int,
+    ):
+        self.spec = spec
+        self.url = ""
+        self._process = process
+        self._tree = tree
+        self._socket = socket
+        self._log_start = log_start
+        self._killed_because: str | None = None
+        self._ended = asyncio.create_task(self._take_down())
+
+    @classmethod
+    async def start(cls, spec: HostSpec, deadline: float) -> HostProcess:
+        """Start a host; it answers at ``url`` when this returns. Only from the main thread.
+
+        HostStartFailed where it is not up within ``deadline`` seconds, with its traceback or its last lines.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            raise RuntimeError("hosts end with the thread that started them: start them from the main thread")
+        socket = _socket_in(spec.socket_dir)
+        if len(os.fsencode(socket)) > _SOCKET_PATH_LIMIT:
+            raise ValueError(f"{socket}: longer than {_SOCKET_PATH_LIMIT} bytes; use make_socket_dir()")
+        read_end, write_end = os.pipe()
+        with os.fdopen(read_end, "rb", 0) as ready:
+            try:
+                host = await cls._spawn(spec, socket, write_end)
+            finally:
+                os.close(write_end)
+            try:
+                async with asyncio.timeout(deadline):
+                    host.url = await host._until_ready(ready)
+            except TimeoutError:
+                await host.kill(late := f"it was not up within {deadline:g} s")
+                raise host._failed_to_start(late) from None
+            except BaseException:
+                await host.kill("its start failed")
+                raise
+        return host
+
+    @classmethod
+    async def _spawn(cls, spec: HostSpec, socket: Path, ready: int) -> HostProcess:
+        tree = ProcessTree()
+        spec.log_path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with spec.log_path.open("ab") as log:
+                log_start = log.tell()
+                process = await asyncio.create_subprocess_exec(
+                    *(spec.python, str(_HOST), "--nodeset", str(spec.path), "--name", spec.name),
+                    *("--socket", str(socket), "--ready-fd", str(ready), "--lifeline-fd", str(tree.lifeline)),
+                    *("--run", spec.run),
+                    stdin=asyncio.subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env={**os.environ, **_ENVIRONMENT, **spec.env, **tree.environment},
+                    cwd=spec.cwd,
+                    start_new_session=True,
+                    pass_fds=(ready, tree.lifeline),
+                )
+        except BaseException as error:
+            await tree.end()
+            if isinstance(error, OSError):
+                raise HostStartFailed(f"{spec.name} did not start: {error}", spec.name, "start") from error
+            raise
+        tree.root(process.pid)
+        return cls(spec, process, tree, socket, log_start)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def returncode(self) -> int | None:
+        """As of a subprocess: None while it runs, negative for a signal."""
+        return self._process.returncode
+
+    async def stop(self, grace: float) -> None:
+        """Ask the nodeset to shut down, and kill what has not ended within ``grace`` seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(grace):
+                await self._ask_to_shut_down()
+                await self._process.wait()
+        await self.kill(f"it was still running {grace:g} s after it was asked to shut down")
+
+    async def kill(self, reason: str = "its run had no more use for it") -> None:
+        """Kill it and everything that it started; returns when they are gone. ``reason``: for exit_cause."""
+        if self._tree.running():
+            self._killed_because = reason
+            self._tree.kill()
+        await asyncio.shield(self._ended)
+
+    def exit_cause(self) -> str:
+        """``exit code 1``, ``signal SIGSEGV (11)``, or why we killed it; empty while it runs."""
+        if self._killed_because is not None:
+            return f"killed: {self._killed_because}"
+        code = self.returncode
+        if code is None:
+            return ""
+        return f"exit code {code}" if code >= 0 else f"signal {_signal_name(-code)} ({-code})"
+
+    def tail(self, lines: int) -> list[str]:
+        """The last lines that it wrote to stdout or stderr, since this start."""
+        with self.spec.log_path.open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            log.seek(max(self._log_start, size - _TAIL_BYTES))
+            text = log.read(_TAIL_BYTES).decode("utf-8", "replace")
+        return text.rstrip("\n").split("\n")[-lines:] if text else []
+
+    def tree_memory_mb(self) -> float:
+        """Memory in MB of the host and of everything that it started: PSS where readable, else RSS.
+
+        Takes milliseconds a process: for a thread, or between episodes.
+        """
+        return self._tree.memory_mb()
+
+    async def _until_ready(self, ready: BinaryIO) -> str:
+        """The url that the host reports; HostStartFailed for anything else."""
+        reader = asyncio.StreamReader(limit=_READY_LINE_LIMIT)
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(reader), ready
+        )
+        try:
+            line = await reader.readline()
+        finally:
+            transport.close()
+        with suppress(ValueError):
+            said: dict[str, Any] = json.loads(line)
+            if "url" in said:
+                return str(said["url"])
+            raise self._failed_to_start(said["error"], said["trace"])
+        await asyncio.shield(self._ended)
+        raise self._failed_to_start(f"{self.exit_cause()} before it was up")
+
+    def _failed_to_start(self, why: str, trace: str = "") -> HostStartFailed:
+        detail = "\n".join([trace, *self.tail(_TAIL_LINES)]).strip()
+        return HostStartFailed(f"{self.spec.name} did not start: {why}", self.spec.name, "start", detail)
+
+    async def _ask_to_shut_down(self) -> None:
+        connector = aiohttp.UnixConnector(str(self._socket))
+        with suppress(aiohttp.ClientError, OSError):
+            async with aiohttp.ClientSession(connector=connector) as session:
+                await session.post("http://host/shutdown")
+
+    async def _take_down(self) -> None:
+        """When the host ends, however it ends: nothing of it remains."""
+        await self._process.wait()
+        await self._tree.end()
+        self._socket.unlink(missing_ok=True)
+
+
+def _socket_in(folder: Path) -> Path:
+    return folder / f"{secrets.token_hex(4)}.sock"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"
