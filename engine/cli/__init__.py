@@ -1,0 +1,1 @@
+"""``evaltower``: the verbs for a shell. stdout is data, stderr is narration."""

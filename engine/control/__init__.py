@@ -1,0 +1,1 @@
+"""The verbs of Evaltower, one interface for whoever asks: shell, scripts, screen."""

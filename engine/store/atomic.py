@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = True) -> None:
     nothing after a power cut. Raises OSError (a full disk among them); ``path`` is then as it was, and no
     temporary file is left.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
         with open(temporary, "wb") as file:
             file.write(data)

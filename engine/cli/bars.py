@@ -1,0 +1,82 @@
+"""A run on a terminal: one bar a worker under one for all."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from engine.cli.progress import Pace, describe
+from engine.cli.text import visible
+
+if TYPE_CHECKING:
+    from engine.control.reports import RunReport
+    from engine.store.records import WorkerProgress
+
+REFRESH_A_SEC = 8
+
+
+@contextmanager
+def bars() -> Iterator[Bars]:
+    """Bars on stderr; they vanish at the end, where the result is printed."""
+    console = Console(stderr=True, no_color=bool(os.environ.get("NO_COLOR")), highlight=False, emoji=False)
+    with Progress(
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=24),
+        TextColumn("{task.completed:.0f}/{task.total:.0f}", markup=False),
+        TextColumn("{task.fields[now]}", markup=False),
+        console=console,
+        transient=True,
+        refresh_per_second=REFRESH_A_SEC,
+    ) as progress:
+        yield Bars(progress)
+
+
+class Bars:
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._all = progress.add_task("all", total=1, now="")
+        self._workers: dict[int, TaskID] = {}
+
+    def show(self, report: RunReport, pace: Pace) -> None:
+        summary = report.summary
+        total = summary.total_episodes or 1
+        now = visible(describe(report, pace))
+        self._progress.update(self._all, completed=summary.completed_count, total=total, now=now)
+        for worker in report.progress.workers if report.progress else []:
+            if worker.worker_id not in self._workers:
+                task = self._progress.add_task(f"worker {worker.worker_id}", total=1, now="")
+                self._workers[worker.worker_id] = task
+            self._progress.update(
+                self._workers[worker.worker_id],
+                completed=worker.episodes_done,
+                total=worker.episodes_total or 1,
+                now=visible(doing(worker)),
+            )
+
+
+def doing(worker: WorkerProgress) -> str:
+    """What a worker does now, and for how long where that is worth a look."""
+    if worker.state == "done":
+        return "done"
+    if worker.state == "starting" or worker.episode_index is None:
+        return f"{worker.state}{_since(worker)}"
+    task = f" {worker.task}" if worker.task and worker.task != "_default" else ""
+    if worker.state == "resetting":
+        return f"episode {worker.episode_index}{task}: resetting{_since(worker)}"
+    budget = f"/{worker.budget}" if worker.budget else ""
+    return f"episode {worker.episode_index}{task}: step {worker.step}{budget} {worker.node}{_since(worker)}"
+
+
+def _since(worker: WorkerProgress) -> str:
+    """For how long, once that is worth a look."""
+    if not worker.since:
+        return ""
+    seconds = time.time() - datetime.fromisoformat(worker.since).timestamp()
+    return f", {seconds:.0f} s" if seconds >= 2 else ""

@@ -1,0 +1,57 @@
+"""``evaltower log``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from engine.cli.app import App
+from engine.cli.output import put
+
+LONGEST_VALUE = 60
+
+
+@click.command("log")
+@click.argument("run")
+@click.argument("episode")
+@click.option("--node", metavar="N", help="Only firings of this node (id, label or type).")
+@click.option("--errors", is_flag=True, help="Only firings that went wrong.")
+@click.option("--follow", is_flag=True, help="Wait for more until the episode has ended.")
+@click.option("--json", "as_json", is_flag=True, help="The log's lines as they are, one JSON document each.")
+@click.pass_obj
+def command(
+    app: App, /, *, run: str, episode: str, node: str | None, errors: bool, follow: bool, as_json: bool
+) -> None:
+    """Show EPISODE (an index, or its folder's name) of RUN, one row a node firing."""
+    from engine.store.strict_json import encode
+
+    for line in app.control.log(run, episode, follow=follow):
+        if node is not None and node not in (line["node_id"], line.get("node_label"), line.get("node_type")):
+            continue
+        if errors and not line.get("error"):
+            continue
+        if as_json:
+            click.echo(encode(line))
+        else:
+            put(_row(line), "red" if line.get("error") else None)
+
+
+def _row(line: Mapping[str, Any]) -> str:
+    parts = [f"{line['step']:>5}  {line['node_id']:<24} {line.get('duration_ms') or 0.0:>9.1f} ms "]
+    parts += [f" {port}={_brief(value)}" for port, value in (line.get("outputs") or {}).items()]
+    parts += [f" ({entry['key']}: {_brief(entry['value'])})" for entry in line.get("inner_log") or ()]
+    if line.get("error"):
+        parts.append(f" ERROR {line['error']}")
+    return "".join(parts)
+
+
+def _brief(value: Any) -> str:
+    """A value in a few words: arrays by their shape, texts and structures cut."""
+    if isinstance(value, dict) and "$asset" in value:
+        return f"<{value['$asset']}>"
+    if isinstance(value, dict) and "$array" in value:
+        return f"<{value['$array'].get('dtype')} {value['$array'].get('shape')}>"
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"

@@ -1,0 +1,62 @@
+"""``evaltower run``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from engine.cli.app import FAILED, INTERRUPTED, App
+from engine.cli.follow import follow
+from engine.cli.output import put, put_json, say
+from engine.cli.request import build_request, request_options
+from engine.cli.results import put_result, say_where_next
+
+if TYPE_CHECKING:
+    from engine.control.protocol import Control
+    from engine.control.reports import StartRequest
+
+
+@click.command("run")
+@click.argument("graph")
+@request_options(default_count=None)
+@click.option(
+    "-w", "workers", type=int, default=1, metavar="W", help="Episodes that run at once (default 1)."
+)
+@click.option(
+    "--retries", type=int, default=0, metavar="N", help="Play an episode that the box failed again."
+)
+@click.option("--no-follow", is_flag=True, help="Print the run's id and leave it to itself.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.pass_obj
+def command(
+    app: App, /, *, graph: str, workers: int, retries: int, no_follow: bool, as_json: bool, **options: Any
+) -> None:
+    """Run GRAPH (a file or a saved graph's name) over episodes of its environment, and show the result.
+
+    Without -n, --all or --episodes all episodes are run. Ctrl-C cancels the run cleanly; a second ends it
+    at once.
+    """
+    request = build_request(graph, options)
+    request.worker_count, request.retries = workers, retries
+    start_and_follow(app.control, request, no_follow=no_follow, as_json=as_json)
+
+
+def start_and_follow(control: Control, request: StartRequest, *, no_follow: bool, as_json: bool) -> None:
+    """Start, watch, show the result; ends the command with 1 for a run that failed or had errors."""
+    run = control.start(request)
+    if no_follow:
+        put_json({"run_id": run, "path": control.show(run).path}) if as_json else put(run)
+        return
+    say(f"run {run}: {control.show(run).path}")
+    report, interrupted = follow(control, run)
+    rows = control.episodes(run)
+    if as_json:
+        put_json(report)
+    else:
+        put_result(report, rows)
+        say_where_next(report, rows)
+    if interrupted:
+        raise click.exceptions.Exit(INTERRUPTED)
+    if report.status != "completed" or report.summary.error_count:
+        raise click.exceptions.Exit(FAILED)

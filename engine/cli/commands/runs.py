@@ -1,0 +1,58 @@
+"""``evaltower runs``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from engine.cli.app import App
+from engine.cli.output import Cell, put_json, put_table, say
+from engine.cli.progress import clock, headline, interval, number
+from engine.cli.results import STATUS_COLOURS
+
+if TYPE_CHECKING:
+    from engine.control.reports import RunReport
+
+STATES = ["pending", "running", "completed", "cancelled", "error", "aborted"]
+
+
+@click.command("runs")
+@click.option("--status", type=click.Choice(STATES), help="Only these.")
+@click.option("--graph", metavar="G", help="Only runs of this graph.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.pass_obj
+def command(app: App, /, *, status: str | None, graph: str | None, as_json: bool) -> None:
+    """List the runs, newest first. A run that nothing alive can finish is shown as aborted."""
+    found = [
+        report
+        for report in app.control.runs()
+        if status in (None, report.status) and graph in (None, report.summary.config.graph_name)
+    ]
+    if as_json:
+        put_json(found)
+    elif found:
+        put_table(
+            ["run", "status", "graph", "episodes", "errors", "time", "result", "label"], [*map(_row, found)]
+        )
+    else:
+        say(f"no runs{' like that' if status or graph else ''} in {app.control.root}")
+
+
+def _row(report: RunReport) -> list[str | Cell]:
+    summary = report.summary
+    name = headline(summary.metric_stats)
+    result = summary.error or ""
+    if name:
+        stats = summary.metric_stats[name]
+        result = f"{name} {number(stats.mean)}{interval(stats, ' ')}"
+    return [
+        report.run_id,
+        Cell(report.status, STATUS_COLOURS[report.status]),
+        summary.config.graph_name,
+        f"{summary.completed_count}/{summary.total_episodes}",
+        str(summary.error_count),
+        clock(summary.elapsed_sec),
+        result,
+        report.label,
+    ]

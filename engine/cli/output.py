@@ -1,0 +1,70 @@
+"""Writing: data to stdout, narration to stderr, tables that a pipe can read as well."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import click
+
+from engine.cli.text import visible
+
+GAP = "  "
+NARROWEST = 20
+
+
+class Cell(NamedTuple):
+    """A cell of a table. colour: a name that click knows, or None."""
+
+    text: str
+    colour: str | None = None
+
+
+def say(text: str, colour: str | None = None) -> None:
+    """Narrate: one line to stderr."""
+    click.echo(click.style(visible(text), fg=colour), err=True)
+
+
+def put(text: str = "", colour: str | None = None) -> None:
+    """One line of data to stdout."""
+    click.echo(click.style(visible(text), fg=colour))
+
+
+def put_json(document: Any) -> None:
+    """The one JSON document of ``--json``."""
+    from engine.store.strict_json import encode_indented
+
+    click.echo(encode_indented(document), nl=False)
+
+
+def put_table(header: Sequence[str], rows: Sequence[Sequence[str | Cell]]) -> None:
+    """Aligned columns. Numbers stand right; on a terminal the last column is cut to its width."""
+    from rich.cells import cell_len, set_cell_size
+
+    cells = [[_shown(cell) for cell in row] for row in rows]
+    widths = [
+        max(cell_len(row[i].text) for row in ([*map(_shown, header)], *cells)) for i in range(len(header))
+    ]
+    right = [bool(cells) and all(_is_number(row[i].text) for row in cells) for i in range(len(header))]
+    if sys.stdout.isatty():
+        before = sum(widths[:-1]) + len(GAP) * (len(widths) - 1)
+        widths[-1] = min(widths[-1], max(NARROWEST, shutil.get_terminal_size().columns - before))
+    for line in ([Cell(visible(name), "bright_black") for name in header], *cells):
+        parts = []
+        for cell, width, is_right in zip(line, widths, right, strict=True):
+            length = cell_len(cell.text)
+            text = set_cell_size(cell.text, width - 1) + "…" if length > width else cell.text
+            padding = " " * max(0, width - length)
+            styled = click.style(text, fg=cell.colour) if cell.colour else text
+            parts.append(padding + styled if is_right else styled + padding)
+        click.echo(GAP.join(parts).rstrip())
+
+
+def _shown(cell: str | Cell) -> Cell:
+    return Cell(visible(cell)) if isinstance(cell, str) else Cell(visible(cell.text), cell.colour)
+
+
+def _is_number(text: str) -> bool:
+    return text.replace(".", "", 1).replace("/", "", 1).lstrip("-").isdigit() or text in ("", "-")

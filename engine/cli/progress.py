@@ -1,0 +1,96 @@
+"""What a running run has done, how fast, and how well so far, in words."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from engine.control.reports import RunReport
+    from engine.store.records import MetricStats
+
+HEADLINES = ("success", "return", "reward", "score")
+"""Metrics worth a headline, the first that a run has."""
+
+
+class Pace:
+    """Episodes and steps a second since the first of them began, and seconds to go."""
+
+    def __init__(self) -> None:
+        self._began: float | None = None
+        self._elapsed = 0.0
+        self._episodes = 0
+        self._left = 0
+        self._steps = 0
+
+    def update(self, report: RunReport) -> None:
+        """Take down how far the run is now."""
+        workers = report.progress.workers if report.progress else []
+        if self._began is None:
+            if not any(worker.state == "running" for worker in workers):
+                return
+            self._began = time.monotonic()
+        self._elapsed = time.monotonic() - self._began
+        self._episodes = report.summary.completed_count
+        self._left = report.summary.total_episodes - self._episodes
+        self._steps = sum(worker.steps_done for worker in workers)
+
+    @property
+    def episodes_per_sec(self) -> float | None:
+        return self._episodes / self._elapsed if self._episodes and self._elapsed > 0 else None
+
+    @property
+    def steps_per_sec(self) -> float | None:
+        return self._steps / self._elapsed if self._steps and self._elapsed > 0 else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        rate = self.episodes_per_sec
+        return self._left / rate if rate else None
+
+
+def headline(stats: dict[str, MetricStats]) -> str | None:
+    """The metric that stands for the run: a well-known one, else the first."""
+    return next((name for name in HEADLINES if name in stats), next(iter(stats), None))
+
+
+def describe(report: RunReport, pace: Pace) -> str:
+    """The run in one line: done, errors, rate, time to go, running success with its interval."""
+    summary = report.summary
+    if not summary.total_episodes:
+        return (report.progress.activity if report.progress else "") or report.status
+    parts = [f"{summary.completed_count}/{summary.total_episodes} episodes"]
+    if summary.error_count:
+        parts.append(f"{summary.error_count} errors")
+    if (rate := pace.episodes_per_sec) is not None:
+        parts.append(f"{rate:.2f} episodes/s" if rate >= 0.1 else f"{rate * 60:.1f} episodes/min")
+    if (steps := pace.steps_per_sec) is not None:
+        parts.append(f"{steps:.0f} steps/s")
+    if summary.completed_count < summary.total_episodes and (left := pace.seconds_left) is not None:
+        parts.append(f"{clock(left)} to go")
+    if name := headline(summary.metric_stats):
+        stats = summary.metric_stats[name]
+        parts.append(f"{name} {number(stats.mean)}{interval(stats, ' ')} (n {stats.n})")
+    return " · ".join(parts)
+
+
+def clock(seconds: float) -> str:
+    """A duration as people read it: ``42 s``, ``3:05``, ``2:10:00``."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes, second = divmod(whole, 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
+
+
+def number(value: float | None) -> str:
+    """A metric's value: three decimals, or four digits for what is large."""
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if abs(value) < 1000 else f"{value:.4g}"
+
+
+def interval(stats: MetricStats, before: str = "") -> str:
+    """The 95 % interval, or nothing where there is none."""
+    return f"{before}[{number(stats.ci95[0])}, {number(stats.ci95[1])}]" if stats.ci95 else ""

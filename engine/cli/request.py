@@ -1,0 +1,125 @@
+"""The options that say what to run, and the start request that they make."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from engine.cli.app import absolute
+
+if TYPE_CHECKING:
+    from engine.control.reports import StartRequest
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+LONGEST_LIST = 1_000_000
+"""Episodes that one ``--episodes`` may name."""
+
+
+def request_options(default_count: int | None) -> Callable[[F], F]:
+    """Options shared by ``run`` and ``verify``. ``default_count`` None: without one, all episodes."""
+    count_help = "Episodes to run" + (f" (default {default_count})." if default_count else ".")
+    options = [
+        click.option("-n", "count", type=int, metavar="N", help=count_help),
+        click.option("--all", "every", is_flag=True, help="All episodes that the environment has."),
+        click.option("--episodes", metavar="LIST", help="Exactly these, as in 0,3,7-9."),
+        click.option("--start", type=int, default=0, metavar="I", help="First episode of -n or --all."),
+        click.option(
+            "--select",
+            "selectors",
+            multiple=True,
+            metavar="K=V",
+            help="Set a field of the environment, for every episode. V is read as JSON where it is JSON.",
+        ),
+        click.option("--split", default="", metavar="S", help="The environment's split."),
+        click.option("--dataset", default="", metavar="D", help="The environment's data set."),
+        click.option("--step-budget", type=int, metavar="N", help="Steps that an episode may take."),
+        click.option(
+            "--seed", type=int, default=0, metavar="S", help="Every source of chance comes from it."
+        ),
+        click.option("--timeout", type=float, metavar="SEC", help="Wall time that the run may take."),
+        click.option(
+            "--step-timeout", type=float, metavar="SEC", help="Wall time that one call of a node may take."
+        ),
+        click.option("--label", default="", metavar="L", help="A name by which the run is found again."),
+        click.option("--workspace", metavar="DIR", help="Nodesets and graphs of DIR come before all others."),
+    ]
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def build_request(graph: str, options: dict[str, Any], default_count: int | None = None) -> StartRequest:
+    """The request that the options ask for. UsageError for options that contradict one another."""
+    from engine.control.reports import StartRequest
+
+    named = [name for name in ("count", "every", "episodes") if options[name]]
+    if options["count"] == 0 or len(named) > 1:
+        raise click.UsageError("give one of -n N (at least 1), --all and --episodes LIST")
+    if options["episodes"] and options["start"]:
+        raise click.UsageError("--start belongs to -n and --all, not to --episodes")
+    workspace = absolute(options["workspace"])
+    return StartRequest(
+        graph_name=graph,
+        dataset=options["dataset"],
+        split=options["split"],
+        selectors=parse_selectors(options["selectors"]),
+        episode_count=options["count"] or (-1 if options["every"] or not default_count else default_count),
+        start_episode_index=options["start"],
+        episode_indices=parse_indices(options["episodes"]) if options["episodes"] else None,
+        step_budget=options["step_budget"],
+        per_step_budget_sec=options["step_timeout"],
+        seed=options["seed"],
+        timeout_sec=options["timeout"],
+        label=options["label"],
+        active_workspace_dir=str(workspace) if workspace else None,
+    )
+
+
+def parse_selectors(pairs: tuple[str, ...]) -> dict[str, Any]:
+    """``K=V`` pairs; V is a JSON scalar where it reads as one, else text."""
+    selectors: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name:
+            raise click.BadParameter(f"{pair!r} is not K=V", param_hint="--select")
+        if name in selectors:
+            raise click.BadParameter(f"{name} is given twice", param_hint="--select")
+        try:
+            value = json.loads(text, parse_constant=str)
+        except ValueError:
+            value = text
+        selectors[name] = value
+    return selectors
+
+
+def parse_indices(text: str) -> list[int]:
+    """``0,3,7-9`` as numbers, in the order given."""
+    indices: list[int] = []
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not (first.isascii() and first.isdigit()) or (dash and not (last.isascii() and last.isdigit())):
+            raise click.BadParameter(f"{part.strip()!r} is neither I nor I-J", param_hint="--episodes")
+        low, high = int(first), int(last or first)
+        if high < low or high - low >= LONGEST_LIST:
+            raise click.BadParameter(f"{part.strip()!r} is not a range", param_hint="--episodes")
+        indices.extend(range(low, high + 1))
+    return indices
+
+
+def parse_worker_counts(text: str) -> list[int]:
+    """``1,3,8`` as different numbers of at least 1."""
+    try:
+        counts = [int(part) for part in text.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is not a list such as 1,3,8", param_hint="--workers") from None
+    if min(counts) < 1 or len(counts) < 2 or len(set(counts)) < len(counts):
+        raise click.BadParameter("give at least two different counts of at least 1", param_hint="--workers")
+    return counts

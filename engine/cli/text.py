@@ -1,0 +1,17 @@
+"""Untrusted text for a terminal: what could steer it is shown as a visible glyph instead."""
+
+from __future__ import annotations
+
+_GLYPHS = {code: chr(0x2400 + code) for code in range(0x20)}
+_GLYPHS[0x7F] = "\u2421"
+_GLYPHS |= {
+    code: "\u241b" + chr(code - 0x40) for code in range(0x80, 0xA0)
+}  # C1, as the ESC form it stands for
+_BIDI = [0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A)]
+_GLYPHS |= {code: f"‹U+{code:04X}›" for code in [*_BIDI, 0x2028, 0x2029]}
+_GLYPHS |= dict.fromkeys(range(0xD800, 0xE000), "\ufffd")
+
+
+def visible(text: str) -> str:
+    """One line that any terminal shows as it is: controls, C1, bidi marks and surrogates become glyphs."""
+    return text.translate(_GLYPHS)

@@ -1,0 +1,127 @@
+"""Where two runs of the same thing part: the first episode, step, node and port."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import zip_longest
+from typing import Any, NamedTuple
+
+from engine.control.look import folder_of, read_log
+from engine.control.reports import Difference
+from engine.store.digest import digest_part
+from engine.store.records import EpisodeRow, Identity
+from engine.store.rundir import RunDir
+from engine.store.runs import read_rows
+
+SHOWN = 120
+"""Characters of a value in a difference."""
+
+
+class _Found(NamedTuple):
+    what: str
+    left: str
+    right: str
+    port: str | None = None
+
+
+class Rows:
+    """A run's finished episodes, with the folder of each."""
+
+    def __init__(self, run: RunDir) -> None:
+        self.run = run
+        self.by_identity: dict[Identity, EpisodeRow] = {row.identity: row for row in read_rows(run)}
+
+    @property
+    def infra(self) -> set[Identity]:
+        """Episodes that the box failed, which say nothing about results."""
+        return {identity for identity, row in self.by_identity.items() if row.error_class == "infra"}
+
+    def log_of(self, row: EpisodeRow) -> Iterator[dict[str, Any]]:
+        return read_log(self.run, folder_of(self.run, row), follow=False)
+
+
+def first_difference(left: Rows, right: Rows) -> Difference | None:
+    """The first difference in identity order, or None. An infra episode of either run is passed over."""
+    unmeasured = left.infra | right.infra
+    for identity in sorted((left.by_identity.keys() | right.by_identity.keys()) - unmeasured):
+        mine, other = left.by_identity.get(identity), right.by_identity.get(identity)
+        if mine is None or other is None:
+            found = _Found(
+                "episode", "is there" if mine else "is not there", "is there" if other else "is not there"
+            )
+            return _difference(identity, found)
+        if digest_part(mine) != digest_part(other):
+            return _in_logs(identity, left.log_of(mine), right.log_of(other)) or _in_rows(
+                identity, mine, other
+            )
+    return None
+
+
+def _in_logs(
+    identity: Identity, left: Iterator[dict[str, Any]], right: Iterator[dict[str, Any]]
+) -> Difference | None:
+    for mine, other in zip_longest(left, right):
+        found = _between_lines(mine, other)
+        if found is not None:
+            line = mine or other
+            return _difference(identity, found, step=line["step"], node=line["node_id"])
+    return None
+
+
+def _between_lines(left: dict[str, Any] | None, right: dict[str, Any] | None) -> _Found | None:
+    """What differs between two firings of the same place; a None has ended before."""
+    if left is None or right is None or _firing(left) != _firing(right):
+        return _Found("firing", _firing(left), _firing(right))
+    mine, other = _digests(left), _digests(right)
+    for port in sorted(mine.keys() | other.keys()):
+        if mine.get(port) != other.get(port):
+            return _Found("output", _output(left, port), _output(right, port), port)
+    if left.get("error") != right.get("error"):
+        return _Found("error", _short(left.get("error")), _short(right.get("error")))
+    return None
+
+
+def _in_rows(identity: Identity, left: EpisodeRow, right: EpisodeRow) -> Difference:
+    parts = ("status", "step_count", "metrics", "trajectory_digest")
+    what = next(part for part in parts if getattr(left, part) != getattr(right, part))
+    return _difference(identity, _Found(what, _short(getattr(left, what)), _short(getattr(right, what))))
+
+
+def _difference(
+    identity: Identity, found: _Found, *, step: int | None = None, node: str | None = None
+) -> Difference:
+    index, selectors, repeat = identity
+    name = (
+        str(index)
+        + (f" {selectors}" if selectors != "{}" else "")
+        + (f" repeat {repeat}" if repeat > 1 else "")
+    )
+    return Difference(
+        episode_index=index,
+        episode=name,
+        what=found.what,
+        left=found.left,
+        right=found.right,
+        step=step,
+        node=node,
+        port=found.port,
+    )
+
+
+def _digests(line: Mapping[str, Any]) -> dict[str, str]:
+    return line.get("output_digests") or {}
+
+
+def _output(line: Mapping[str, Any], port: str) -> str:
+    if port not in _digests(line):
+        return "not emitted"
+    return f"{_short(line['outputs'].get(port))} (digest {_digests(line)[port]})"
+
+
+def _firing(line: Mapping[str, Any] | None) -> str:
+    return f"fires {line['node_id']} at step {line['step']}" if line else "has ended"
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"

@@ -1,0 +1,178 @@
+"""What this machine offers, and what would stop a run."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import signal
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import psutil
+
+from engine.components.catalog import Catalog
+from engine.control.reports import DoctorItem
+from engine.store.runs import list_runs
+
+MB = 1 << 20
+LOW_DISK_MB = 1024
+LOW_RAM_MB = 1024
+PACKAGES = ("evaltower", "aiohttp", "click", "msgspec", "numpy", "pillow", "psutil", "rich", "scipy")
+EXTRAS = {"gymnasium": "gym", "minigrid": "gym", "torch": "torch"}
+
+
+def examine(root: Path, catalog: Catalog) -> list[DoctorItem]:
+    """Everything, each for itself: one that fails does not hide the next."""
+    return [
+        _python(),
+        _packages(),
+        _extras(),
+        _processes(),
+        _machine(),
+        _gpus(),
+        _root(root),
+        _disk(root),
+        _terminal(),
+        *_nodesets(catalog),
+        _runs(root),
+    ]
+
+
+def _python() -> DoctorItem:
+    return DoctorItem(name="python", state="ok", detail=f"{platform.python_version()} at {sys.executable}")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _packages() -> DoctorItem:
+    found = {package: _version(package) for package in PACKAGES}
+    missing = [package for package, number in found.items() if number is None]
+    detail = ", ".join(f"{package} {number}" for package, number in found.items() if number)
+    if missing:
+        return DoctorItem(
+            name="packages",
+            state="warning",
+            detail=f"{detail}; not installed: {', '.join(missing)}",
+            remedy="pip install .",
+        )
+    return DoctorItem(name="packages", state="ok", detail=detail)
+
+
+def _extras() -> DoctorItem:
+    told = [
+        f"{package} {_version(package) or f'absent (extra {extra})'}" for package, extra in EXTRAS.items()
+    ]
+    return DoctorItem(name="extras", state="ok", detail=", ".join(told))
+
+
+def _processes() -> DoctorItem:
+    missing = [
+        name
+        for name, there in (
+            ("/proc", Path("/proc/self/stat").exists()),
+            ("pidfd", hasattr(os, "pidfd_open") and hasattr(signal, "pidfd_send_signal")),
+        )
+        if not there
+    ]
+    if missing:
+        return DoctorItem(
+            name="processes",
+            state="failure",
+            detail=f"not here: {', '.join(missing)}",
+            remedy="runs need Linux 5.3 or newer with /proc mounted",
+        )
+    return DoctorItem(name="processes", state="ok", detail=f"{platform.system()} {platform.release()}")
+
+
+def _machine() -> DoctorItem:
+    memory = psutil.virtual_memory()
+    free, total = memory.available // MB, memory.total // MB
+    detail = f"{len(os.sched_getaffinity(0))} CPU cores, {free} MB of {total} MB memory free"
+    if free < LOW_RAM_MB:
+        return DoctorItem(name="machine", state="warning", detail=detail, remedy="free some memory first")
+    return DoctorItem(name="machine", state="ok", detail=detail)
+
+
+def _gpus() -> DoctorItem:
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        return DoctorItem(name="GPUs", state="ok", detail=f"none seen ({error})")
+    try:
+        names = []
+        for index in range(pynvml.nvmlDeviceGetCount()):
+            handle = pynvml.nvmlDeviceGetHandleByIndex(index)
+            names.append(f"{index}: {pynvml.nvmlDeviceGetName(handle)}")
+        driver = pynvml.nvmlSystemGetDriverVersion()
+        return DoctorItem(name="GPUs", state="ok", detail=f"{', '.join(names) or 'none'}; driver {driver}")
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _root(root: Path) -> DoctorItem:
+    if not os.access(_existing(root / "outputs"), os.W_OK):
+        return DoctorItem(
+            name="root",
+            state="failure",
+            detail=f"{root} may not be written",
+            remedy="choose another with --root DIR or EVALTOWER_ROOT",
+        )
+    return DoctorItem(name="root", state="ok", detail=str(root))
+
+
+def _existing(path: Path) -> Path:
+    return next(folder for folder in (path, *path.parents) if folder.exists())
+
+
+def _disk(root: Path) -> DoctorItem:
+    usage = shutil.disk_usage(_existing(root))
+    detail = f"{usage.free // MB} MB of {usage.total // MB} MB free"
+    if usage.free < LOW_DISK_MB * MB:
+        return DoctorItem(
+            name="disk", state="warning", detail=detail, remedy="delete old runs or move the root"
+        )
+    return DoctorItem(name="disk", state="ok", detail=detail)
+
+
+def _terminal() -> DoctorItem:
+    size = shutil.get_terminal_size()
+    kind = os.environ.get("TERM", "none")
+    encoding = sys.stdout.encoding or "none"
+    return DoctorItem(
+        name="terminal", state="ok", detail=f"TERM {kind}, {size.columns}×{size.lines}, {encoding}"
+    )
+
+
+def _nodesets(catalog: Catalog) -> list[DoctorItem]:
+    items = [DoctorItem(name="nodesets", state="ok", detail=", ".join(sorted(catalog.nodesets)) or "none")]
+    items += [
+        DoctorItem(name="nodeset failed to load", state="warning", detail=f"{failure.path}: {failure.error}")
+        for failure in catalog.failures
+    ]
+    for name, manifest in sorted(catalog.nodesets.items()):
+        if manifest.server_python and not os.access(manifest.server_python, os.X_OK):
+            items.append(
+                DoctorItem(
+                    name=f"interpreter of {name}",
+                    state="warning",
+                    detail=f"{manifest.server_python} cannot be run",
+                    remedy="install it, or point the nodeset's _PYTHON variable at another",
+                )
+            )
+    return items
+
+
+def _runs(root: Path) -> DoctorItem:
+    runs = list_runs(root)
+    alive = sum(run.status in ("pending", "running") for run in runs)
+    aborted = sum(run.status == "aborted" for run in runs)
+    return DoctorItem(name="runs", state="ok", detail=f"{len(runs)} in all, {alive} alive, {aborted} aborted")

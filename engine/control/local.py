@@ -1,0 +1,140 @@
+"""The verbs on this machine, by processes and files of one root."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from engine.components.catalog import Catalog
+from engine.control import checking, look, verify
+from engine.control.cancel import cancel_run
+from engine.control.reports import (
+    CheckReport,
+    ControlError,
+    DoctorItem,
+    NotFoundError,
+    RefusedError,
+    RunReport,
+    StartRequest,
+    VerifyReport,
+)
+from engine.control.requests import request_problems
+from engine.control.start import RunPlan, start_run
+from engine.graph.model import Problem
+from engine.graph.read import dump_graph
+from engine.store.atomic import write_json
+from engine.store.records import EpisodeRow, EvalRequest
+from engine.store.rundir import RunDir, RunDirError
+from engine.store.runs import RunNotFoundError, find_run, list_runs, read_rows
+
+
+class LocalControl:
+    """:class:`engine.control.protocol.Control` for a root of this machine."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+
+    def check(self, graph: str, workspace: Path | None = None) -> CheckReport:
+        return checking.check_report(checking.prepare(checking.open_catalog(self.root, workspace), graph))
+
+    def start(self, request: StartRequest) -> str:
+        plan = self._plan(request)
+        try:
+            run, process = start_run(self.root, plan)
+        except OSError as error:
+            raise ControlError(f"the run cannot be started: {error}") from error
+        self._children[run.run_id] = process
+        return run.run_id
+
+    def cancel(self, run: str, grace_sec: float) -> None:
+        found = self._find(run)
+        cancel_run(found, grace_sec)
+        self._reap(found)
+
+    def runs(self) -> list[RunReport]:
+        return [look.light_report(view) for view in list_runs(self.root)]
+
+    def show(self, run: str) -> RunReport:
+        found = self._find(run)
+        self._reap(found)
+        return look.full_report(found)
+
+    def episodes(self, run: str) -> list[EpisodeRow]:
+        return read_rows(self._find(run))
+
+    def log(self, run: str, episode: str, *, follow: bool = False) -> Iterator[dict[str, Any]]:
+        found = self._find(run)
+        return look.read_log(found, look.episode_folder(found, episode), follow=follow)
+
+    def nodesets(self, workspace: Path | None = None) -> Catalog:
+        return checking.open_catalog(self.root, workspace)
+
+    def verify(
+        self, request: StartRequest, worker_counts: Sequence[int], watch: Callable[[str], None]
+    ) -> VerifyReport:
+        runs = []
+        for count in worker_counts:
+            asked = msgspec.structs.replace(request, worker_count=count, retries=verify.INFRA_RETRIES)
+            runs.append(self.start(asked))
+            watch(runs[-1])
+        return self.compare_results(runs)
+
+    def compare_results(self, runs: Sequence[str]) -> VerifyReport:
+        found = [self._find(run) for run in runs]
+        try:
+            return verify.compare_runs(found)
+        except RunDirError as error:
+            raise ControlError(str(error)) from error
+
+    def doctor(self) -> list[DoctorItem]:
+        from engine.control.doctor import examine
+
+        return examine(self.root, self.nodesets())
+
+    def _plan(self, request: StartRequest) -> RunPlan:
+        problems = request_problems(request)
+        workspace = Path(request.active_workspace_dir) if request.active_workspace_dir else None
+        catalog = checking.open_catalog(self.root, workspace)
+        try:
+            prepared = checking.prepare(catalog, request.graph or request.graph_name)
+        except NotFoundError as error:
+            problems.append(Problem("no-such-graph", "graph", str(error)))
+            raise RefusedError(problems) from None
+        problems += prepared.errors
+        if prepared.graph is None or problems:
+            raise RefusedError(problems)
+        saved = dump_graph(prepared.graph)
+        return RunPlan(
+            request=_eval_request(request, prepared.name),
+            graph=saved,
+            needs=checking.needs_of(saved, prepared.nodesets),
+            env_nodeset=checking.env_nodeset(prepared.nodesets),
+            active_workspace_dir=request.active_workspace_dir,
+        )
+
+    def _find(self, run: str) -> RunDir:
+        try:
+            return find_run(self.root, run)
+        except RunNotFoundError as error:
+            raise NotFoundError(str(error)) from None
+
+    def _reap(self, run: RunDir) -> None:
+        """Take down how a run that was started here ended, in its attempt's exit.json."""
+        process = self._children.get(run.run_id)
+        if process is None or process.poll() is None or self._children.pop(run.run_id, None) is None:
+            return
+        job = run.read_job()
+        write_json(
+            run.attempt(job.attempt) / "exit.json",
+            {"rc": process.returncode, "cancelled": job.cancel_requested_at is not None},
+        )
+
+
+def _eval_request(request: StartRequest, graph_name: str) -> EvalRequest:
+    fields: Mapping[str, Any] = {name: getattr(request, name) for name in EvalRequest.__struct_fields__}
+    return EvalRequest(**{**fields, "graph_name": graph_name})

@@ -1,0 +1,55 @@
+"""The verbs. Whoever shows or serves them knows this interface, not who stands behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from engine.components.catalog import Catalog
+from engine.control.reports import CheckReport, DoctorItem, RunReport, StartRequest, VerifyReport
+from engine.store.records import EpisodeRow
+
+
+class Control(Protocol):
+    """What an operator can do. ``run``: an id, a beginning of only one, a label, or ``last``.
+
+    Every verb raises ControlError with a message for the operator.
+    """
+
+    root: Path
+
+    def check(self, graph: str, workspace: Path | None = None) -> CheckReport:
+        """Every problem of a saved graph (a file or a name)."""
+
+    def start(self, request: StartRequest) -> str:
+        """Start a run and give its id. RefusedError with every problem; nothing is left behind then."""
+
+    def cancel(self, run: str, grace_sec: float) -> None:
+        """Ask a run to end, and kill it after ``grace_sec``. AlreadyOverError where it has ended."""
+
+    def runs(self) -> list[RunReport]:
+        """Every run of the root, newest first, without progress and environment."""
+
+    def show(self, run: str) -> RunReport:
+        """One run as it stands now."""
+
+    def episodes(self, run: str) -> list[EpisodeRow]:
+        """A run's finished episodes, in index order."""
+
+    def log(self, run: str, episode: str, *, follow: bool = False) -> Iterator[dict[str, Any]]:
+        """The firings of an episode (an index or a folder's name); ``follow``: until it has ended."""
+
+    def nodesets(self, workspace: Path | None = None) -> Catalog:
+        """What is installed, and what failed to load."""
+
+    def verify(
+        self, request: StartRequest, worker_counts: Sequence[int], watch: Callable[[str], None]
+    ) -> VerifyReport:
+        """Run the same at each worker count and compare. ``watch(run_id)`` returns when that run is over."""
+
+    def compare_results(self, runs: Sequence[str]) -> VerifyReport:
+        """Compare finished runs as ``verify`` does."""
+
+    def doctor(self) -> list[DoctorItem]:
+        """What this machine offers, and what would stop a run."""

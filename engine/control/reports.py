@@ -1,0 +1,145 @@
+"""What the verbs take and answer. Plain records, so that every interface shows the same."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from engine.graph.model import Problem
+from engine.store.records import (
+    Determinism,
+    EnvironmentRecord,
+    EvalRequest,
+    Progress,
+    RunStatus,
+    SummaryHead,
+)
+
+
+class ControlError(Exception):
+    """A verb was refused. The message says why and what helps."""
+
+
+class NotFoundError(ControlError):
+    """No run, episode, graph or nodeset of that name; the message names what is near."""
+
+
+class AlreadyOverError(ControlError):
+    """The run has ended, so that there is nothing to cancel."""
+
+
+class RefusedError(ControlError):
+    """A start is refused; ``problems`` holds every reason, not the first."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        self.problems = problems
+        super().__init__("\n".join(problem_text(problem) for problem in problems))
+
+
+def problem_text(problem: Problem) -> str:
+    """A problem in one line."""
+    return f"{problem.where}: {problem.message}" + (f" ({problem.remedy})" if problem.remedy else "")
+
+
+class StartRequest(EvalRequest, kw_only=True):
+    """``graph_name`` is a file or a name; ``graph``, where given, stands instead of a saved one.
+
+    active_workspace_dir: absolute path of a folder whose nodesets and graphs come before all others.
+    """
+
+    graph: dict[str, Any] | None = None
+    active_workspace_dir: str | None = None
+
+
+class NodesetUse(msgspec.Struct, kw_only=True):
+    """A nodeset that a graph needs. parallelism_assumed: its author declared none."""
+
+    name: str
+    path: str
+    parallelism: str
+    parallelism_assumed: bool
+    determinism: Determinism
+
+
+class CheckReport(msgspec.Struct, kw_only=True):
+    """Everything wrong with a graph; ``ok`` where no problem is an error."""
+
+    graph: str
+    path: str
+    problems: list[Problem]
+    nodesets: list[NodesetUse] = []
+    nodes: int = 0
+
+    @property
+    def ok(self) -> bool:
+        return not any(problem.severity == "error" for problem in self.problems)
+
+
+class RunReport(msgspec.Struct, kw_only=True):
+    """A run as it stands. status: as its files and processes say together. stderr_tail: of an aborted run."""
+
+    run_id: str
+    path: str
+    status: RunStatus
+    label: str
+    summary: SummaryHead
+    progress: Progress | None = None
+    environment: EnvironmentRecord | None = None
+    stderr_tail: list[str] = []
+
+    @property
+    def is_over(self) -> bool:
+        return self.status not in ("pending", "running")
+
+
+class Difference(msgspec.Struct, kw_only=True):
+    """The first thing in which two runs differ. ``left`` and ``right`` describe it in the first and second
+    run.
+
+    node, port: None where the difference lies outside the firings (a row, a log's length).
+    """
+
+    episode_index: int
+    episode: str
+    what: str
+    left: str
+    right: str
+    step: int | None = None
+    node: str | None = None
+    port: str | None = None
+
+
+class VerifiedRun(msgspec.Struct, kw_only=True):
+    """One run of a verification. infra: episodes that the box failed, which say nothing about results."""
+
+    run_id: str
+    path: str
+    worker_count: int
+    status: RunStatus
+    result_digest: str | None
+    episodes: int
+    infra: list[int] = []
+
+
+class VerifyReport(msgspec.Struct, kw_only=True):
+    """``same``: every compared episode is equal. ``undecided``: so far, but episodes could not be compared.
+
+    determinism: the weakest label of the runs. notes: what bears on the comparison, in words.
+    """
+
+    verdict: Literal["same", "different", "undecided"]
+    runs: list[VerifiedRun]
+    compared: int
+    determinism: Determinism
+    difference: Difference | None = None
+    notes: list[str] = []
+
+
+class DoctorItem(msgspec.Struct, kw_only=True):
+    """One thing that was looked at."""
+
+    name: str
+    state: Literal["ok", "warning", "failure"]
+    detail: str
+    remedy: str = ""

@@ -1,0 +1,102 @@
+"""What is wrong with a start request, whatever its graph."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+from engine.control.reports import StartRequest
+from engine.graph.model import Problem
+from engine.store.records import identity_of
+
+LIKE_A_RUN_ID = re.compile(r"\d{8}_\d{6}(_\d+)?")
+
+
+def request_problems(request: StartRequest) -> list[Problem]:
+    """Every problem of the request's numbers, episodes, label and workspace, by its field."""
+    return [
+        *_number_problems(request),
+        *_episode_problems(request),
+        *_label_problems(request.label),
+        *_workspace_problems(request.active_workspace_dir),
+    ]
+
+
+def _number_problems(request: StartRequest) -> list[Problem]:
+    wrong = [
+        (request.worker_count < 1, "worker_count", request.worker_count, "at least 1"),
+        (
+            request.episode_count != -1 and request.episode_count < 1,
+            "episode_count",
+            request.episode_count,
+            "at least 1, or -1 for all",
+        ),
+        (request.start_episode_index < 0, "start_episode_index", request.start_episode_index, "0 or more"),
+        (request.retries < 0, "retries", request.retries, "0 or more"),
+        (_below(request.step_budget, 1), "step_budget", request.step_budget, "at least 1"),
+        (
+            _not_positive(request.per_step_budget_sec),
+            "per_step_budget_sec",
+            request.per_step_budget_sec,
+            "above 0",
+        ),
+        (_not_positive(request.timeout_sec), "timeout_sec", request.timeout_sec, "above 0"),
+    ]
+    return [_problem(field, f"is {value}", f"it must be {rule}") for bad, field, value, rule in wrong if bad]
+
+
+def _below(value: float | None, least: float) -> bool:
+    return value is not None and value < least
+
+
+def _not_positive(value: float | None) -> bool:
+    return value is not None and not 0 < value < float("inf")
+
+
+def _episode_problems(request: StartRequest) -> list[Problem]:
+    indices, selectors = request.episode_indices, request.episode_selectors
+    problems = []
+    if selectors is not None:
+        if indices is None or len(indices) != len(selectors):
+            asked = "no episode_indices" if indices is None else f"{len(indices)} episode_indices"
+            problems.append(
+                _problem(
+                    "episode_selectors", f"has {len(selectors)} entries for {asked}", "give one for each"
+                )
+            )
+        if any("episode_index" in chosen for chosen in selectors):
+            problems.append(_problem("episode_selectors", "holds episode_index", "put it in episode_indices"))
+    if indices is None:
+        return problems
+    if not indices:
+        problems.append(_problem("episode_indices", "is empty", "name at least one episode"))
+    if negative := [index for index in indices if index < 0]:
+        problems.append(_problem("episode_indices", f"holds {negative[0]}", "indices count from 0"))
+    own = selectors if selectors is not None and len(selectors) == len(indices) else [{}] * len(indices)
+    counts = Counter(identity_of(index, chosen) for index, chosen in zip(indices, own, strict=True))
+    if twice := sorted({identity[0] for identity, count in counts.items() if count > 1}):
+        problems.append(_problem("episode_indices", f"holds {twice[0]} twice", "name each episode once"))
+    return problems
+
+
+def _label_problems(label: str) -> list[Problem]:
+    if label == "last" or LIKE_A_RUN_ID.fullmatch(label):
+        return [_problem("label", f"{label!r} already means a run", "choose another")]
+    if not label.isprintable():
+        return [_problem("label", "holds characters that cannot be shown", "choose another")]
+    return []
+
+
+def _workspace_problems(workspace: str | None) -> list[Problem]:
+    if workspace is None:
+        return []
+    if not Path(workspace).is_absolute():
+        return [_problem("active_workspace_dir", f"{workspace} is relative", "give an absolute path")]
+    if not Path(workspace).is_dir():
+        return [_problem("active_workspace_dir", f"{workspace} is not a folder", "give one that is there")]
+    return []
+
+
+def _problem(field: str, message: str, remedy: str) -> Problem:
+    return Problem(code="bad-request", where=field, message=message, remedy=remedy)

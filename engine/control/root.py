@@ -1,0 +1,22 @@
+"""Which folder holds ``outputs/``, ``workspace/`` and ``evaltower.toml``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+MARKS = ("evaltower.toml", "outputs")
+
+
+def find_root(given: str | None, environ: Mapping[str, str] = os.environ, start: Path | None = None) -> Path:
+    """The root, absolute: what was given, else ``EVALTOWER_ROOT``, else the nearest parent with a mark.
+
+    A mark is ``evaltower.toml`` or ``outputs/``; without one the root is the current folder.
+    """
+    chosen = given or environ.get("EVALTOWER_ROOT")
+    if chosen:
+        return Path(chosen).expanduser().resolve()
+    here = (start or Path.cwd()).resolve()
+    marked = (folder for folder in (here, *here.parents) if any((folder / mark).exists() for mark in MARKS))
+    return next(marked, here)
