@@ -21,7 +21,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Handles are already resolved: a missing source handle is ``default``, a missing target handle equals it."""
+    """Handles are resolved: a missing source handle is ``default``, a missing target handle equals it."""
 
     id: str
     source: str
@@ -36,7 +36,7 @@ class State:
     type: str = "lastWrite"
     value_type: str = "ANY"
     config: Mapping[str, Any] = field(default_factory=dict)
-    lifetime: str = "episode"
+    lifetime: str = "forever"
     reset_on: tuple[str, ...] = ()
     extra: Mapping[str, Any] = field(default_factory=dict)
 
@@ -113,7 +113,9 @@ class Ports:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something wrong with a graph. ``where`` names the node, edge, container or file; errors refuse the graph.
+    """Something wrong with a graph. ``where`` names the node, edge, container or file.
+
+    ``severity`` is ``error``, which refuses the graph, or ``warning``.
 
     ``code`` is stable, kebab-case: ``required-input-unwired``, ``unknown-node-type``, ``wire-type`` ...
     """

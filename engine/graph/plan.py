@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from engine.graph.model import Edge, Graph, Node, Port, Ports
+from engine.graph.analysis import INERT, Analysis, analyse
+from engine.graph.check import problems_of
+from engine.graph.loops import Forest
+from engine.graph.model import Edge, Graph, GraphError, Node, PortResolver, Ports
+from engine.graph.pairs import LoopPort
+from engine.graph.ports import Slot, required_inputs
+from engine.graph.wiretypes import is_list
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where an output goes. ``edge_order`` is the edge's index in the graph: a ``LIST[T]`` input gathers by it.
+    """Where an output goes. ``edge_order``: the edge's place in the file; a ``LIST[T]`` input gathers by it.
 
-    ``wrap``: the consumer's input is ``LIST[T]`` and the source's port is not a list.
+    ``wrap``: the input is a ``LIST[T]`` and the output a ``T``, so that the value is one item of the
+    list.
     """
 
     node_id: str
@@ -26,12 +33,13 @@ class Target:
 class PlannedNode:
     """A node with its ports resolved and its edges looked up.
 
-    ``required``: inputs that must have arrived before it fires; empty means that it fires when any arrives.
-    ``wired``: input handles that at least one edge targets. ``list_inputs``: the ``LIST[T]`` ones among its inputs.
-    ``out``: targets by source handle, in edge order. ``loop``: the innermost loop that it belongs to, by the id
-    of its ``iterIn``; an ``iterIn`` and an ``iterOut`` belong to their own loop. ``within``: the loops that make
-    it fire each iteration, outermost first: those around it, and for a side branch those that feed it.
-    ``grants``: container ids. ``is_sink``: it has no outgoing edge.
+    ``required``: inputs that must have arrived before it fires; empty means that it fires when any
+    arrives. ``wired``: input handles that an edge targets. ``list_inputs``: those that gather their
+    fan-in in a list; an ``iterIn`` has none, since its slots are overwritten. ``out``: targets by source
+    handle, in file order. ``loop``: the innermost loop that it belongs to, by the id of its ``iterIn``;
+    the two ends belong to their own loop, side branches and viewers to none. ``within``: the loops whose
+    iterations fire it, outermost first, side branches included. ``grants``: container ids. ``is_sink``:
+    no edge leaves it.
     """
 
     node: Node
@@ -47,31 +55,15 @@ class PlannedNode:
 
 
 @dataclass(frozen=True, slots=True)
-class Slot:
-    """A place of an ``iterIn`` that holds a value; one that does not persist is emptied after each firing."""
-
-    name: str
-    wire_type: str = "ANY"
-    persist: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class LoopPort:
-    """One declared port of a loop: an init port of its ``iterIn``, or a carried port of its ``iterOut``."""
-
-    name: str
-    wire_type: str = "ANY"
-    required: bool = True
-    persist: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Loop:
     """A pair of ``iterIn`` and ``iterOut``.
 
-    ``body``: the nodes whose innermost loop this is, both ends included. ``slots`` by name, in order: init
-    slots, carried slots, then any other handle that an edge targets. ``step_budget``: the loop's own, or None
-    where it takes its parent's (a root loop: the episode's). ``final_edges``: the edges out of ``iter_out``.
+    ``body``: the nodes whose innermost loop this is, both ends included. ``slots`` by name: the init
+    slots, the carried ones, then any other handle that an edge targets. ``init_handles``: the slots that
+    edges from outside the loop fill; iteration 0 waits for them. Edges from inside only write their slot.
+    ``held``: ``graphOut`` nodes that keep their last value, and pass it on once, when this loop ends; a
+    root loop has none. ``step_budget``: the loop's own; None for a root loop, which has the episode's,
+    and for one that takes its parent's. ``final_edges``: those that leave ``iter_out``.
     """
 
     iter_in: str
@@ -80,19 +72,21 @@ class Loop:
     children: tuple[str, ...]
     body: frozenset[str]
     slots: Mapping[str, Slot]
+    init_handles: frozenset[str]
     init_ports: tuple[LoopPort, ...]
     loop_ports: tuple[LoopPort, ...]
+    held: tuple[str, ...]
     step_budget: int | None
     final_edges: tuple[Edge, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A graph, ready to run.
+    """A graph, ready to run. Drawing aids (notes and the like) are not in it.
 
-    ``order``: every node but notes, sources first (ties and cycles in file order). ``entries``: nodes that fire
-    without input, in file order. ``root_loops``: in the order in which they run. ``after_band``: the nodes
-    downstream of the last root loop's final side, held until it ends.
+    ``order``: every node, sources first; an edge that closes a cycle goes back. ``entries``: the nodes
+    that fire at the start, in file order. ``root_loops``: in the order in which they run; the last one's
+    end gives the verdict. ``after_band``: what lies downstream of that end, held until then.
     """
 
     graph: Graph
@@ -104,17 +98,38 @@ class Plan:
     after_band: frozenset[str]
 
     def budget(self, loop: str, episode_budget: int) -> int:
-        """Steps that ``loop`` may take: a root loop has the episode's, an inner one its own, else its parent's."""
+        """Steps that a loop may take: a root loop the episode's, an inner one its own, else its parent's."""
         found = self.loops[loop]
-        if found.parent is None:
-            return episode_budget
         if found.step_budget is not None:
             return found.step_budget
-        return self.budget(found.parent, episode_budget)
+        return episode_budget if found.parent is None else self.budget(found.parent, episode_budget)
+
+
+def plan_graph(graph: Graph, resolve: PortResolver) -> Plan:
+    """Raises GraphError with all errors that ``check_graph`` finds."""
+    analysis = analyse(graph, resolve)
+    errors = [problem for problem in problems_of(analysis) if problem.severity == "error"]
+    forest = analysis.forest
+    if errors or forest is None:
+        raise GraphError(errors, graph.name)
+    nodes = {
+        node.id: _planned(node, analysis, forest)
+        for node in analysis.nodes.values()
+        if node.type not in INERT
+    }
+    return Plan(
+        graph=graph,
+        nodes=nodes,
+        order=tuple(node for node in forest.order if node in nodes),
+        entries=analysis.entries(),
+        loops={loop: _loop(loop, analysis, forest) for loop in forest.order if loop in forest.pairs},
+        root_loops=forest.roots,
+        after_band=forest.band(),
+    )
 
 
 def firing_cap(plan: Plan, budget: int) -> int:
-    """Firings allowed in one episode: over the nodes, 3 × the product of the budgets of the loops around them."""
+    """Firings allowed in an episode of ``budget`` steps: 3 × the budgets of the loops around each node."""
     total = 0
     for node in plan.nodes.values():
         firings = 3
@@ -124,4 +139,49 @@ def firing_cap(plan: Plan, budget: int) -> int:
     return total
 
 
-__all__ = ["Loop", "LoopPort", "Plan", "PlannedNode", "Port", "Slot", "Target", "firing_cap"]
+def _planned(node: Node, analysis: Analysis, forest: Forest) -> PlannedNode:
+    ports = analysis.ports[node.id]
+    out: dict[str, tuple[Target, ...]] = {}
+    for place, edge in analysis.edges.items():
+        if edge.source == node.id:
+            out[edge.source_handle] = (*out.get(edge.source_handle, ()), _target(place, edge, analysis))
+    lists = frozenset(port.name for port in ports.inputs if is_list(port.wire_type))
+    within = [loop for loop in forest.pairs if node.id in forest.region[loop]]
+    return PlannedNode(
+        node=node,
+        ports=ports,
+        required=required_inputs(ports),
+        wired=analysis.wired[node.id],
+        list_inputs=frozenset() if node.type == "iterIn" else lists,
+        out=out,
+        loop=forest.innermost.get(node.id),
+        within=tuple(sorted(within, key=lambda loop: len(forest.around[loop]))),
+        grants=tuple(grant.container_id for grant in analysis.graph.grants if grant.node_id == node.id),
+        is_sink=not out,
+    )
+
+
+def _target(place: int, edge: Edge, analysis: Analysis) -> Target:
+    gives, takes = analysis.output_type(edge), analysis.input_type(edge)
+    wrap = takes is not None and is_list(takes) and gives != "ANY" and not is_list(gives or "")
+    return Target(edge.target, edge.target_handle, edge.id, place, wrap)
+
+
+def _loop(loop: str, analysis: Analysis, forest: Forest) -> Loop:
+    pair = forest.pairs[loop]
+    around = forest.around[loop]
+    into = [edge for edge in analysis.edges.values() if edge.target == loop]
+    return Loop(
+        iter_in=loop,
+        iter_out=pair.iter_out,
+        parent=around[-2] if len(around) > 1 else None,
+        children=tuple(one for one in forest.order if forest.around.get(one, ())[:-1] == around),
+        body=frozenset(node for node, inner in forest.innermost.items() if inner == loop),
+        slots=analysis.slots[loop],
+        init_handles=frozenset(edge.target_handle for edge in into if edge.source not in forest.region[loop]),
+        init_ports=pair.init_ports,
+        loop_ports=pair.loop_ports,
+        held=forest.held[loop],
+        step_budget=pair.step_budget if len(around) > 1 else None,
+        final_edges=tuple(edge for edge in analysis.edges.values() if edge.source == pair.iter_out),
+    )

@@ -1,0 +1,160 @@
+"""What check and plan rest on: a graph with its nodes found, its loops laid out and its ports resolved."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from engine.graph.loops import Forest, find_loops
+from engine.graph.model import Edge, Graph, Node, PortResolver, Ports, Problem
+from engine.graph.names import edge_name, near, node_name
+from engine.graph.pairs import find_pairs
+from engine.graph.ports import Slot, find_port, loop_ports, loop_slots, required_inputs
+from engine.graph.removed import REMOVED_TYPES, removed_problems
+
+INERT = frozenset({"note", "stateContainer", "compositeNode"})
+"""Drawing aids: no ports, and they never fire."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """``nodes``: by id; of those with one id the first. ``edges``: those that join nodes, by their place in
+    the file. ``ports``: of each node whose ports are known. ``wired``: the input handles of each node
+    that an edge targets. ``slots``: of each sound loop, by the id of its ``iterIn``. ``forest``: None
+    where the loops overlap. ``problems``: what was found wrong on the way.
+    """
+
+    graph: Graph
+    nodes: Mapping[str, Node]
+    edges: Mapping[int, Edge]
+    ports: Mapping[str, Ports]
+    wired: Mapping[str, frozenset[str]]
+    slots: Mapping[str, Mapping[str, Slot]]
+    forest: Forest | None
+    problems: tuple[Problem, ...]
+
+    def output_type(self, edge: Edge) -> str | None:
+        """The type of what the edge carries; None where its source has no such output.
+
+        ``default`` carries a node's whole output dict; an ``iterOut`` has nothing but its final side.
+        """
+        ports = self.ports.get(edge.source)
+        whole = edge.source_handle == "default" and self.nodes[edge.source].type != "iterOut"
+        if ports is None or whole:
+            return "ANY"
+        port = find_port(ports.outputs, edge.source_handle)
+        return port.wire_type if port else ("ANY" if ports.open_outputs else None)
+
+    def input_type(self, edge: Edge) -> str | None:
+        """The type of what the edge's target takes there; None where it has no such input."""
+        ports = self.ports.get(edge.target)
+        if ports is None:
+            return "ANY"
+        port = find_port(ports.inputs, edge.target_handle)
+        return port.wire_type if port else ("ANY" if ports.open_inputs else None)
+
+    def entries(self) -> tuple[str, ...]:
+        """The nodes that fire at the start: no incoming edge, no required input, and no end of a loop."""
+        return tuple(
+            node.id
+            for node in self.nodes.values()
+            if node.type not in ("iterIn", "iterOut", *INERT)
+            and not self.wired[node.id]
+            and not required_inputs(self.ports.get(node.id, Ports()))
+        )
+
+
+def analyse(graph: Graph, resolve: PortResolver, known_types: Iterable[str] = ()) -> Analysis:
+    """``known_types`` are offered where a node's type is unknown.
+
+    Composites and hooks are refused here, before anything else looks at the graph: expanding a composite
+    belongs in front of this.
+    """
+    nodes: dict[str, Node] = {}
+    for node in graph.nodes:
+        nodes.setdefault(node.id, node)
+    edges = {
+        place: edge for place, edge in enumerate(graph.edges) if edge.source in nodes and edge.target in nodes
+    }
+    pairs, pair_problems = find_pairs(nodes)
+    forest, loop_problems = find_loops(nodes, edges.values(), pairs)
+    slots = {pair.iter_in: loop_slots(pair, edges.values()) for pair in pairs}
+    ports: dict[str, Ports] = {}
+    for pair in pairs:
+        ports |= loop_ports(pair, slots[pair.iter_in])
+    problems = [*_duplicates(graph), *removed_problems(graph), *_not_run_yet(graph), *_dangling(graph, nodes)]
+    problems += [*pair_problems, *loop_problems]
+    for node in nodes.values():
+        if node.type in ("iterIn", "iterOut", *REMOVED_TYPES) or node.subgraph:
+            continue
+        if node.type in INERT:
+            ports[node.id] = Ports()
+            continue
+        found = _resolved(node, resolve, known_types)
+        if isinstance(found, Ports):
+            ports[node.id] = found
+        else:
+            problems.append(found)
+    wired: dict[str, set[str]] = {node_id: set() for node_id in nodes}
+    for edge in edges.values():
+        wired[edge.target].add(edge.target_handle)
+    handles = {node_id: frozenset(found) for node_id, found in wired.items()}
+    return Analysis(graph, nodes, edges, ports, handles, slots, forest, tuple(problems))
+
+
+def _duplicates(graph: Graph) -> Iterator[Problem]:
+    ids = Counter(
+        [
+            *(("node", node.id) for node in graph.nodes),
+            *(("edge", edge.id) for edge in graph.edges),
+            *(("container", container.id) for container in graph.containers),
+            *(("grant", grant.id) for grant in graph.grants),
+        ]
+    )
+    for (what, name), count in ids.items():
+        if count > 1:
+            message = f"the id is used {count} times"
+            yield Problem("duplicate-id", f"{what} {name!r}", message, "rename all but one")
+
+
+def _not_run_yet(graph: Graph) -> Iterator[Problem]:
+    for node in graph.nodes:
+        if node.subgraph:
+            message = "is a composite (it has a subgraph), which this version does not run"
+            yield Problem(
+                "composite", node_name(node.id), message, "put its inner nodes into the graph itself"
+            )
+    for hook in graph.hooks:
+        if hook.enabled:
+            message = f"the hook {hook.command!r} is enabled, and this version runs no hooks"
+            yield Problem("hook", f"hook on {hook.event!r}", message, "set its enabled to false")
+
+
+def _dangling(graph: Graph, nodes: Mapping[str, Node]) -> Iterator[Problem]:
+    for edge in graph.edges:
+        for end, node_id in (("comes from", edge.source), ("goes to", edge.target)):
+            if node_id not in nodes:
+                message = f"{end} node {node_id!r}, which is not in the graph"
+                yield Problem("unknown-node", edge_name(edge.id), message, near(node_id, nodes))
+
+
+def _resolved(node: Node, resolve: PortResolver, known_types: Iterable[str]) -> Ports | Problem:
+    where = node_name(node.id)
+    try:
+        ports = resolve(node)
+    except ValueError as error:
+        return Problem("bad-config", where, f"{node.type} does not take this config: {error}")
+    if ports is not None:
+        return ports
+    nodeset, _, tool = node.type.partition("__")
+    message = (
+        f"no nodeset provides the type {node.type!r}" if tool else f"there is no node type {node.type!r}"
+    )
+    siblings = [name for name in known_types if tool and name.startswith(f"{nodeset}__")]
+    remedy = near(node.type, known_types) or (
+        f"{nodeset} provides {', '.join(sorted(siblings))}" if siblings else ""
+    )
+    return Problem(
+        "unknown-node-type", where, message, remedy or "`evaltower nodesets` lists what is installed"
+    )

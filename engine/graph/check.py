@@ -1,0 +1,92 @@
+"""Everything that is wrong with a graph, found before anything starts (contract, "Refused at load")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from engine.graph.analysis import Analysis, analyse
+from engine.graph.check_edges import edge_problems, unwired_inputs
+from engine.graph.check_loops import loop_problems
+from engine.graph.model import Graph, PortResolver, Problem
+from engine.graph.names import near, near_or_all, node_name
+
+REDUCERS = ("accumulator", "lastWrite", "counter")
+LIFETIMES = ("forever", "step", "episode", "run", "custom")
+
+
+def check_graph(graph: Graph, resolve: PortResolver, known_types: Iterable[str]) -> list[Problem]:
+    """Every error and warning at once; a graph without an error can be planned. Never raises.
+
+    ``known_types`` are offered where a node's type is unknown; ``resolve`` may raise ValueError to refuse
+    a node's config.
+    """
+    return problems_of(analyse(graph, resolve, tuple(known_types)))
+
+
+def problems_of(analysis: Analysis) -> list[Problem]:
+    """Errors first, else in the order of the rules."""
+    found = [
+        *analysis.problems,
+        *_budget(analysis.graph),
+        *_outputs(analysis.graph),
+        *_memory(analysis),
+        *edge_problems(analysis),
+        *unwired_inputs(analysis),
+        *loop_problems(analysis),
+        *_nothing_starts(analysis),
+    ]
+    return sorted(found, key=lambda problem: problem.severity != "error")
+
+
+def _budget(graph: Graph) -> Iterator[Problem]:
+    if graph.step_budget is not None and graph.step_budget < 1:
+        message = f"step_budget is {graph.step_budget}, and an episode takes at least one step"
+        yield Problem("bad-budget", "graph", message, "a whole number from 1 on, or null to leave it open")
+
+
+def _outputs(graph: Graph) -> Iterator[Problem]:
+    outputs = [node for node in graph.nodes if node.type == "graphOut"]
+    if graph.eval_graph and graph.kind == "graph" and not outputs:
+        message = "an evaluation graph needs a graphOut, or it ends without a verdict"
+        yield Problem("no-output", "graph", message, "add one, or set eval_graph to false")
+    named: dict[str, str] = {}
+    for node in outputs:
+        name = node.config.get("portName")
+        if not isinstance(name, str) or not name:
+            message = "has no config.portName, so its value is no output of the run"
+            yield Problem("output-unnamed", node_name(node.id), message, severity="warning")
+        elif name in named:
+            message = f"gives the same output {name!r} as {named[name]!r}; the later value wins"
+            yield Problem("output-twice", node_name(node.id), message, severity="warning")
+        else:
+            named[name] = node.id
+
+
+def _memory(analysis: Analysis) -> Iterator[Problem]:
+    graph = analysis.graph
+    for container in graph.containers:
+        for name, state in container.states.items():
+            for what, value, options in (
+                ("type", state.type, REDUCERS),
+                ("lifetime", state.lifetime, LIFETIMES),
+            ):
+                if value not in options:
+                    where = f"container {container.id!r}"
+                    remedy = near_or_all(value, options, "there are")
+                    yield Problem("bad-state", where, f"state {name!r} has the {what} {value!r}", remedy)
+    known = {
+        "node": list(analysis.nodes),
+        "container": [container.id for container in graph.containers],
+    }
+    for grant in graph.grants:
+        for what, target in (("node", grant.node_id), ("container", grant.container_id)):
+            if target not in known[what]:
+                message = f"names the {what} {target!r}, which is not in the graph"
+                remedy = near(target, known[what])
+                yield Problem("idle-grant", f"grant {grant.id!r}", message, remedy, severity="warning")
+
+
+def _nothing_starts(analysis: Analysis) -> Iterator[Problem]:
+    if analysis.edges and not analysis.entries():
+        message = "no node starts: each has an incoming edge or a required input"
+        yield Problem("nothing-starts", "graph", message, severity="warning")

@@ -1,0 +1,32 @@
+"""How messages name what is in a graph, and what else it may have been meant to be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+_LONGEST_NAME = 200
+"""Near names cost the square of the length, and no real name is longer."""
+
+
+def node_name(node_id: str) -> str:
+    return f"node {node_id!r}"
+
+
+def edge_name(edge_id: str) -> str:
+    return f"edge {edge_id!r}"
+
+
+def near(name: str, options: Iterable[str]) -> str:
+    """A remedy that offers the options nearest to ``name``, or ``""`` where none is near."""
+    if len(name) > _LONGEST_NAME:
+        return ""
+    found = get_close_matches(name, sorted(set(options)), n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(map(repr, found))}?" if found else ""
+
+
+def near_or_all(name: str, options: Iterable[str], what: str) -> str:
+    """The near options, or, where none is near, all of them."""
+    options = list(dict.fromkeys(options))
+    listed = ", ".join(map(repr, options)) or "none"
+    return near(name, options) or f"{what}: {listed}"
