@@ -201,7 +201,11 @@ def conda_env_python(env_name: str, env_var: str) -> Optional[str]:
     explicit = os.environ.get(env_var)
     if explicit:
         return explicit
-    prefix = Path(sys.prefix)
-    root = prefix.parent.parent if prefix.parent.name == "envs" else prefix
-    candidate = root / "envs" / env_name / "bin" / "python"
+    candidate = conda_envs() / env_name / "bin" / "python"
     return str(candidate) if candidate.exists() else None
+
+
+def conda_envs() -> Path:
+    """The folder of conda's environments, as seen from the running interpreter."""
+    prefix = Path(sys.prefix)
+    return prefix.parent if prefix.parent.name == "envs" else prefix / "envs"

@@ -42,12 +42,8 @@ class ToolManifest(PortsManifest, frozen=True, kw_only=True):
     node_type: str
     display_name: str = ""
     description: str = ""
-    category: str = "custom"
-    kind: str = "block"
     default_config: dict[str, Any] = {}
-    config_schema: dict[str, Any] = {}
     batched: bool = False
-    batch_dim: str = ""
     dynamic_ports: bool = False
 
 
@@ -60,6 +56,7 @@ class NodesetManifest(Struct, frozen=True, kw_only=True):
     """
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$")]
+    class_name: str
     path: str
     origin: str = ""
     source_hash: str = ""

@@ -13,7 +13,6 @@ import os
 import re
 import sys
 from hashlib import blake2b
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -42,7 +41,7 @@ def load_nodeset(path: Path | str, name: str) -> BaseNodeSet:
 def load_classes(path: Path | str) -> list[type[BaseNodeSet]]:
     """Import a nodeset file or folder; its nodeset classes in order of definition.
 
-    Those that are abstract, begin with an underscore, or come from elsewhere do not count.
+    Those that begin with an underscore, come from elsewhere, or are abstract and nameless do not count.
     """
     home = nodeset_home(path)
     module = _import(home)
@@ -51,7 +50,7 @@ def load_classes(path: Path | str) -> list[type[BaseNodeSet]]:
         if (
             inspect.isclass(value)
             and issubclass(value, BaseNodeSet)
-            and not inspect.isabstract(value)
+            and (hasattr(value, "name") or not inspect.isabstract(value))
             and not value.__name__.startswith("_")
             and value not in found
             and _defined_in(home, module, value)
@@ -96,7 +95,7 @@ def _import(home: Path) -> ModuleType:
     return module
 
 
-class _Siblings(MetaPathFinder):
+class _Siblings:
     """Finds, after everything installed, the modules beside a nodeset; never its file as a library."""
 
     def __init__(self, source: Path) -> None:

@@ -1,0 +1,158 @@
+"""Find the nodesets of all roots: scan what the cache does not hold, then decide which has each name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from msgspec import structs
+
+from engine.components.catalog import Catalog, HiddenNodeset, NodesetManifest, ScanFailure
+from engine.components.loading import source_hash
+from engine.components.manifest_cache import CacheEntry, ManifestCache, default_cache_dir, ports_key
+from engine.components.roots import NodesetRoot, candidates, graph_files
+from engine.components.scan import ScanReport, ScanRequest
+from engine.graph.model import GraphError, Node, Ports, Problem
+
+SCAN_DEADLINE = 30.0
+
+
+def discover(
+    roots: Sequence[NodesetRoot], cache_dir: Path | None = None, deadline: float = SCAN_DEADLINE
+) -> Catalog:
+    """The catalog of these roots, the first to have a name before the others.
+
+    ``deadline`` in seconds, for each file. What fails is in ``Catalog.failures``, is tried again by the next
+    discovery, and takes nothing else along. A file that fails keeps its name (its stem) from later roots, so
+    that a broken nodeset is never silently replaced by one that it hid.
+    """
+    cache = ManifestCache(cache_dir or default_cache_dir())
+    homes = {root: candidates(root) for root in roots}
+    reports = _reports([home for found in homes.values() for home in found], cache, deadline)
+    nodesets: dict[str, NodesetManifest] = {}
+    failures: list[ScanFailure] = []
+    hidden: list[HiddenNodeset] = []
+    taken: dict[str, str] = {}
+    for root in roots:
+        named = _by_name(root, homes[root], reports)
+        for name, found in named.items():
+            if name in taken:
+                hidden += [HiddenNodeset(name, m.path, m.origin, hidden_by=taken[name]) for m in found]
+                continue
+            taken[name] = found[0].path
+            if len(found) == 1:
+                nodesets[name] = found[0]
+            else:
+                failures += _ambiguous(found)
+        for home in homes[root]:
+            for error in reports[home].errors:
+                failures.append(ScanFailure(str(home), error, root.origin))
+                taken.setdefault(home.stem, str(home))
+    return Catalog(
+        nodesets,
+        tuple(failures),
+        tuple(hidden),
+        _graphs(roots, nodesets.values()),
+        resolve_dynamic=_port_resolver(cache, deadline),
+    )
+
+
+def _reports(homes: Iterable[Path], cache: ManifestCache, deadline: float) -> dict[Path, ScanReport]:
+    """A report a file or folder, its manifests complete with source hash."""
+    reports: dict[Path, ScanReport] = {}
+    unknown: dict[Path, str] = {}
+    for home in homes:
+        try:
+            hashed = source_hash(home)
+        except OSError as error:
+            reports[home] = ScanReport(errors=(f"it cannot be read: {error}",))
+            continue
+        entry = cache.read(home, hashed)
+        if entry is None:
+            unknown[home] = hashed
+        else:
+            reports[home] = ScanReport(manifests=entry.manifests)
+    scanned = _scanned([ScanRequest(path=str(home)) for home in unknown], deadline)
+    for home, report in zip(unknown, scanned, strict=True):
+        hashed = unknown[home]
+        manifests = tuple(structs.replace(m, source_hash=hashed) for m in report.manifests)
+        reports[home] = structs.replace(report, manifests=manifests)
+        if not report.errors:
+            cache.write(home, hashed, CacheEntry(key=cache.key(hashed), manifests=manifests))
+    return reports
+
+
+def _scanned(requests: Sequence[ScanRequest], deadline: float) -> list[ScanReport]:
+    if not requests:
+        return []
+    from engine.components.scan_process import run_scans
+
+    return run_scans(requests, deadline)
+
+
+def _by_name(
+    root: NodesetRoot, homes: Sequence[Path], reports: dict[Path, ScanReport]
+) -> dict[str, list[NodesetManifest]]:
+    named: dict[str, list[NodesetManifest]] = {}
+    for home in homes:
+        beside = home if home.is_dir() else home.parent
+        graphs = tuple(map(str, graph_files(beside / "graphs")))
+        for manifest in reports[home].manifests:
+            found = structs.replace(manifest, origin=root.origin, graphs=graphs)
+            named.setdefault(found.name, []).append(found)
+    return named
+
+
+def _ambiguous(found: Sequence[NodesetManifest]) -> list[ScanFailure]:
+    where = " and ".join(f"class {m.class_name} in {m.path}" for m in found)
+    error = f"nodeset {found[0].name!r} is declared by {where}: rename all but one"
+    return [ScanFailure(path, error, found[0].origin) for path in dict.fromkeys(m.path for m in found)]
+
+
+def _graphs(roots: Sequence[NodesetRoot], nodesets: Iterable[NodesetManifest]) -> dict[str, str]:
+    """Saved graphs by name, which is the path below their folder without ``.json``."""
+    graphs: dict[str, str] = {}
+    for root in roots:
+        if root.graphs is not None:
+            for file in graph_files(root.graphs):
+                graphs.setdefault(file.relative_to(root.graphs).with_suffix("").as_posix(), str(file))
+    for nodeset in nodesets:
+        for path in nodeset.graphs:
+            graphs.setdefault(Path(path).stem, path)
+    return graphs
+
+
+def _port_resolver(cache: ManifestCache, deadline: float) -> Callable[[NodesetManifest, Node], Ports]:
+    """Asks a tool for its ports in a scan process, once a config; the cache on disk keeps the answer."""
+    known: dict[str, Ports] = {}
+
+    def resolve(manifest: NodesetManifest, node: Node) -> Ports:
+        config = {**manifest.tools[node.type].default_config, **node.config}
+        key = ports_key(node.type, config)
+        if key in known:
+            return known[key]
+        home = Path(manifest.path)
+        entry = cache.read(home, manifest.source_hash)
+        ports = entry.ports.get(key) if entry else None
+        if ports is None:
+            request = ScanRequest(
+                path=manifest.path, nodeset=manifest.name, node_type=node.type, config=config
+            )
+            report = _scanned([request], deadline)[0]
+            if report.ports is None:
+                raise GraphError([_refused(manifest, node, report)])
+            ports = report.ports
+            if entry:
+                kept = structs.replace(entry, ports={**entry.ports, key: ports})
+                cache.write(home, manifest.source_hash, kept)
+        known[key] = ports.ports()
+        return known[key]
+
+    return resolve
+
+
+def _refused(manifest: NodesetManifest, node: Node, report: ScanReport) -> Problem:
+    why = "; ".join(report.errors) or "it reported nothing"
+    return Problem(
+        "ports-unresolved", node.id, f"{manifest.path}: ports of {node.type!r} under this config: {why}"
+    )

@@ -1,0 +1,125 @@
+"""Where nodesets are looked for, and which files are taken for one. Imports none of them."""
+
+from __future__ import annotations
+
+import ast
+import logging
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+import engine
+
+_log = logging.getLogger(__name__)
+
+ENTRY_POINTS = "evaltower.nodesets"
+_TEST_FILE = re.compile(r"^(test_.*|.*_test|conftest)\.py$")
+_OTHER_FOLDERS = frozenset({"__pycache__", "graphs", "tests"})
+
+
+@dataclass(frozen=True, slots=True)
+class NodesetRoot:
+    """Places of equal rank: folders to search, or nodeset files and folders; and a folder of saved graphs."""
+
+    origin: str
+    places: tuple[Path, ...]
+    graphs: Path | None = None
+
+
+def standard_roots(workspaces: Sequence[Path] = (), overlay: Path | None = None) -> list[NodesetRoot]:
+    """Overlay, workspaces, installed packages, built-ins: the first to have a name wins.
+
+    A workspace, like an overlay, is a folder with ``nodesets/**`` and ``graphs/**``.
+    """
+    named = [("overlay", overlay)] if overlay else []
+    named += [("workspace", workspace) for workspace in workspaces]
+    roots = [NodesetRoot(origin, (folder / "nodesets",), folder / "graphs") for origin, folder in named]
+    builtin = Path(engine.__file__).parent.parent / "nodesets"
+    return [*roots, NodesetRoot("package", tuple(_packages())), NodesetRoot("builtin", (builtin,))]
+
+
+def candidates(root: NodesetRoot) -> list[Path]:
+    """The files and folders of a root that may hold nodesets, each once, in order of their names."""
+    seen: set[Path] = set()
+    return list(dict.fromkeys(home for place in root.places for home in _below(place, seen)))
+
+
+def graph_files(folder: Path) -> list[Path]:
+    """The saved graphs in a folder and below, sorted."""
+    return sorted(folder.rglob("*.json"))
+
+
+def _below(place: Path, seen: set[Path]) -> Iterator[Path]:
+    """``seen`` holds the real paths of visited folders, so that links in a circle end."""
+    if place.is_file():
+        if _mentions(place):
+            yield place
+        return
+    if not place.is_dir() or place.resolve() in seen:
+        return
+    seen.add(place.resolve())
+    if _is_nodeset(place):
+        if any(_mentions(source) for source in place.rglob("*.py")):
+            yield place
+        return
+    for entry in sorted(place.iterdir()):
+        if _is_wanted(entry):
+            yield from _below(entry, seen)
+
+
+def _is_nodeset(folder: Path) -> bool:
+    """A package whose ``__init__.py`` is empty or commented only groups what is below."""
+    init = folder / "__init__.py"
+    if not init.is_file():
+        return False
+    try:
+        body = ast.parse(_content(init)).body
+    except (SyntaxError, ValueError):
+        return True
+    return any(isinstance(statement, (ast.Import, ast.ImportFrom, ast.ClassDef)) for statement in body)
+
+
+def _is_wanted(entry: Path) -> bool:
+    if entry.is_dir():
+        return entry.name not in _OTHER_FOLDERS and not entry.name.startswith(".")
+    return entry.suffix == ".py" and not entry.name.startswith("_") and not _TEST_FILE.match(entry.name)
+
+
+def _mentions(source: Path) -> bool:
+    return b"BaseNodeSet" in _content(source)
+
+
+def _content(source: Path) -> bytes:
+    """What cannot be read counts as a nodeset, so that it is listed with its error."""
+    try:
+        return source.read_bytes()
+    except OSError:
+        return b"import BaseNodeSet"
+
+
+def _packages() -> Iterator[Path]:
+    """The files and folders behind the entry points."""
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group=ENTRY_POINTS):
+        place = _module_place(point.module)
+        if place is None:
+            _log.warning(
+                "entry point %s of %s: there is no module %s", point.name, ENTRY_POINTS, point.module
+            )
+        else:
+            yield place
+
+
+def _module_place(module: str) -> Path | None:
+    """A module's file or folder. Only its top package is looked up: looking further would import that."""
+    top, *rest = module.split(".")
+    spec = find_spec(top)
+    if spec is None:
+        return None
+    if not spec.submodule_search_locations:
+        return Path(spec.origin) if spec.origin and not rest else None
+    place = Path(spec.submodule_search_locations[0]).joinpath(*rest)
+    return next((found for found in (place, place.with_suffix(".py")) if found.exists()), None)
