@@ -12,7 +12,7 @@ from engine.components import BaseCanvasNode, BaseNodeSet, conda_env_python
 
 from .agents import BabyAIBotAction, OptimalAction, RandomAction
 from .panel import GymnasiumPanel
-from .session import METRICS, SESSION
+from .session import METRICS, Session
 from .tools import Evaluate, Render, Reset, StepContinuous, StepDiscrete
 
 EPISODES = 1000
@@ -31,20 +31,24 @@ class EnvGymnasium(BaseNodeSet):
     expected_vram_mb = 0
     env_panel = GymnasiumPanel
 
+    def __init__(self) -> None:
+        self.session = Session()
+
     def get_tools(self) -> list[BaseCanvasNode]:
-        return [
-            Reset(),
-            StepDiscrete(),
-            StepContinuous(),
-            Render(),
-            Evaluate(),
-            RandomAction(),
-            BabyAIBotAction(),
-            OptimalAction(),
-        ]
+        kinds = (
+            Reset,
+            StepDiscrete,
+            StepContinuous,
+            Render,
+            Evaluate,
+            RandomAction,
+            BabyAIBotAction,
+            OptimalAction,
+        )
+        return [kind(self.session) for kind in kinds]
 
     async def shutdown(self) -> None:
-        SESSION.close()
+        self.session.close()
 
     async def get_eval_metadata(self) -> dict[str, Any]:
         """``step_budget`` is None: it is the chosen environment's own, and comes with each episode."""

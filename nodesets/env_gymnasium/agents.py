@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.components import BaseCanvasNode, PortDef
+from engine.components import PortDef
 
 from .planning import Planner
-from .session import SESSION, Episode
+from .session import Episode
+from .tools import SessionTool
 from .values import draw
 
 _TRIGGER = PortDef("trigger", "ANY", "any value; wire the observation, so that each step asks for an action")
 
 
-class RandomAction(BaseCanvasNode):
+class RandomAction(SessionTool):
     """A random action from the environment's action space, drawn from the node's own generator."""
 
     node_type = "env_gymnasium__random_action"
@@ -24,10 +25,10 @@ class RandomAction(BaseCanvasNode):
     output_ports = [PortDef("action", "ANY", "int, or an array in the shape of the action space")]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        return {"action": draw(getattr(SESSION.current().adapter.env, "action_space", None), ctx.rng)}
+        return {"action": draw(getattr(self.session.current().adapter.env, "action_space", None), ctx.rng)}
 
 
-class BabyAIBotAction(BaseCanvasNode):
+class BabyAIBotAction(SessionTool):
     """The action of minigrid's BabyAI bot, one fresh bot an episode.
 
     The bot is told what was done since, so another agent may act in between. It is an expert that sees the
@@ -45,7 +46,7 @@ class BabyAIBotAction(BaseCanvasNode):
     ]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        episode = SESSION.current()
+        episode = self.session.current()
         bot, advised = episode.agents.get("babyai") or (_babyai_bot(episode), None)
         other = None if episode.last_action == advised else episode.last_action
         try:
@@ -57,7 +58,7 @@ class BabyAIBotAction(BaseCanvasNode):
         return {"action": advised}
 
 
-class OptimalAction(BaseCanvasNode):
+class OptimalAction(SessionTool):
     """Optimal play of a tabular environment (FrozenLake, Taxi, CliffWalking) by backward induction.
 
     Exact within the environment's step limit; without one, ``horizon`` steps are always thought to be left.
@@ -75,7 +76,7 @@ class OptimalAction(BaseCanvasNode):
     default_config = {"horizon": 1000}
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        episode = SESSION.current()
+        episode = self.session.current()
         horizon = episode.step_limit or int(self.config.get("horizon", 1000))
         planner = episode.agents.get("optimal")
         if planner is None:

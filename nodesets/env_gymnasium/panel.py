@@ -10,7 +10,7 @@ from engine.components.env_panel import EnvPanelAction, EnvPanelField
 
 from .choice import FRAMES, Choice
 from .seed_check import check_seed
-from .session import SESSION
+from .session import Session
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +41,11 @@ class GymnasiumPanel(BaseEnvPanel):
         self._form: dict[str, Any] = {}
         self._played = False
 
+    @property
+    def _session(self) -> Session:
+        session: Session = self._context["nodeset"].session
+        return session
+
     async def on_field_change(self, name: str, value: Any) -> dict[str, Any]:
         if self._played:
             self._form, self._played = {}, False
@@ -58,7 +63,7 @@ class GymnasiumPanel(BaseEnvPanel):
             return {"ok": False, "error": str(error)}
         try:
             if name == "play":
-                SESSION.choose(choice)
+                self._session.choose(choice)
                 return {"ok": True, "side_effect": "reset"}
             if name == "check_seed":
                 return {"ok": True, "side_effect": "none", "honoured": check_seed(choice)}
@@ -71,7 +76,7 @@ class GymnasiumPanel(BaseEnvPanel):
 
     async def on_load(self) -> dict[str, Any]:
         """``current_episode`` is empty before "play", and while the graph has yet to name the environment."""
-        episode = SESSION.episode
+        episode = self._session.episode
         if episode is None:
             return {"current_episode": {}, "step_budget": None}
         choice = episode.choice

@@ -143,7 +143,3 @@ class Session:
         except BaseException:
             adapter.close()
             raise
-
-
-SESSION = Session()
-"""This process's: a panel and the tools are made apart, and meet here."""

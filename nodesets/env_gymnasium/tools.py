@@ -6,11 +6,21 @@ from typing import Any
 
 from engine.components import BaseCanvasNode, PortDef
 
-from .session import SESSION, Episode
+from .session import Episode, Session
 
 _RGB = PortDef(
     "rgb", "IMAGE", "(H, W, 3) uint8 frame; only where the selector frames is render", optional=True
 )
+
+
+class SessionTool(BaseCanvasNode):
+    """A tool that works on the one episode of this process."""
+
+    category = "environment"
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
 
 
 def _seen(episode: Episode) -> dict[str, Any]:
@@ -19,7 +29,7 @@ def _seen(episode: Episode) -> dict[str, Any]:
     return seen if frame is None else dict(seen, rgb=frame)
 
 
-class Reset(BaseCanvasNode):
+class Reset(SessionTool):
     """The first observation of the chosen episode. Fired again after steps, it starts the episode anew."""
 
     node_type = "env_gymnasium__reset"
@@ -27,7 +37,6 @@ class Reset(BaseCanvasNode):
     description = (
         "First observation of the episode; env_id and env_kwargs apply where the operator selects none"
     )
-    category = "environment"
     input_ports = [PortDef("trigger", "ANY", optional=True)]
     output_ports = [
         PortDef("observation", "ANY", "as the environment gives it: array, number, text, dict or list"),
@@ -38,20 +47,19 @@ class Reset(BaseCanvasNode):
     default_config = {"env_id": "", "env_kwargs": {}}
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        episode = SESSION.begin(self.config)
+        episode = self.session.begin(self.config)
         self._self_log("env_id", episode.choice.env_id)
         self._self_log("seed", episode.choice.seed)
         self._self_log("seeded_at", list(episode.adapter.seeded_at))
         return dict(_seen(episode), instruction=episode.instruction)
 
 
-class StepDiscrete(BaseCanvasNode):
+class StepDiscrete(SessionTool):
     """One step. The action may be a whole number, its text, or the environment's own name for it."""
 
     node_type = "env_gymnasium__step_discrete"
     display_name = "Gym: Step"
     description = "Take one action: a number, or a name such as forward"
-    category = "environment"
     input_ports = [PortDef("action", "DISCRETE_ACTION")]
     output_ports = [
         PortDef("observation", "ANY"),
@@ -64,7 +72,7 @@ class StepDiscrete(BaseCanvasNode):
     ]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        episode = SESSION.current()
+        episode = self.session.current()
         reward = episode.step(inputs["action"])
         return dict(
             _seen(episode),
@@ -84,30 +92,28 @@ class StepContinuous(StepDiscrete):
     input_ports = [PortDef("action", "ANY", "numbers in the shape of the action space")]
 
 
-class Render(BaseCanvasNode):
+class Render(SessionTool):
     """The present frame, once more; the environment must have been made with ``frames`` render."""
 
     node_type = "env_gymnasium__render"
     display_name = "Gym: Render"
     description = "The present frame"
-    category = "environment"
     input_ports = [PortDef("trigger", "ANY")]
     output_ports = [PortDef("rgb", "IMAGE", "(H, W, 3) uint8")]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        return {"rgb": SESSION.current().adapter.render()}
+        return {"rgb": self.session.current().adapter.render()}
 
 
-class Evaluate(BaseCanvasNode):
+class Evaluate(SessionTool):
     """The episode's metrics so far: return, success, length, terminated, truncated."""
 
     node_type = "env_gymnasium__evaluate"
     display_name = "Gym: Evaluate"
     description = "Return, success, length, terminated and truncated of the episode"
-    category = "environment"
     input_ports = [PortDef("trigger", "ANY")]
     output_ports = [PortDef("metrics", "METRICS"), PortDef("success", "BOOL")]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        metrics = SESSION.current().metrics()
+        metrics = self.session.current().metrics()
         return {"metrics": metrics, "success": bool(metrics["success"])}
