@@ -1,0 +1,83 @@
+"""``textParse``: a keyword, a pattern's capture or a JSON field out of a model's answer."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from engine.components.bases import BaseCanvasNode
+from engine.components.context import NodeContext
+
+DEFAULT_CHOICES = "STOP,FORWARD,LEFT,RIGHT"
+
+
+class TextParse(BaseCanvasNode):
+    """Config: ``mode`` and, for each mode, what it looks for; ``default``: the value where nothing is found.
+
+    ``choice``: the first of ``choices`` (comma-separated, any case) that the last line holds, else the whole
+    text (``scan: full_text`` gives the last line no precedence). ``regex``: the first group of ``pattern``, or
+    all that it matches; any case, ``.`` matches newlines. ``json_field``: the field at the dotted path
+    ``json_key``, in the text or in the outermost braces within it.
+    Outputs: ``value``; ``index``, the choice's place or -1; ``rest``, the text without what was found.
+    """
+
+    node_type = "textParse"
+
+    async def initialize(self) -> None:
+        mode = self.config.get("mode") or "choice"
+        modes = {"choice": self._choice, "regex": self._regex, "json_field": self._json_field}
+        if mode not in modes:
+            raise ValueError(f"textParse: config.mode is {mode!r}; there are {', '.join(modes)}")
+        self._parse = modes[mode]
+        self._default = str(self.config.get("default") or "")
+        listed = str(self.config.get("choices", DEFAULT_CHOICES)).split(",")
+        self._choices = [choice for item in listed if (choice := item.strip())]
+        pattern = str(self.config.get("pattern") or "")
+        try:
+            self._pattern = re.compile(pattern, re.DOTALL | re.IGNORECASE) if pattern else None
+        except re.error as error:
+            raise ValueError(
+                f"textParse: config.pattern {pattern!r} is no regular expression: {error}"
+            ) from error
+
+    async def forward(self, inputs: dict[str, Any], ctx: NodeContext) -> dict[str, Any]:
+        given = inputs.get("text")
+        value, index, rest = self._parse("" if given is None else str(given))
+        return {"value": value, "index": index, "rest": rest}
+
+    def _choice(self, text: str) -> tuple[str, int, str]:
+        regions = [text]
+        lines = text.strip().splitlines()
+        if lines and self.config.get("scan") != "full_text":
+            regions.insert(0, lines[-1])
+        for region in regions:
+            for index, choice in enumerate(self._choices):
+                keyword = re.compile(re.escape(choice), re.IGNORECASE)
+                if keyword.search(region):
+                    return choice, index, keyword.sub("", text, count=1).strip()
+        index = self._choices.index(self._default) if self._default in self._choices else -1
+        return self._default, index, text
+
+    def _regex(self, text: str) -> tuple[str, int, str]:
+        match = self._pattern.search(text) if self._pattern else None
+        if match is None:
+            return self._default, -1, text
+        found = match.group(1) if match.groups() else match.group(0)
+        return found or "", -1, (text[: match.start()] + text[match.end() :]).strip()
+
+    def _json_field(self, text: str) -> tuple[str, int, str]:
+        found = _first_json(text)
+        for key in str(self.config.get("json_key") or "").split("."):
+            found = found.get(key) if isinstance(found, dict) else None
+        return (self._default if found is None else str(found)), -1, text
+
+
+def _first_json(text: str) -> Any:
+    block = re.search(r"\{.*\}", text, re.DOTALL)
+    for candidate in (text, block.group(0) if block else ""):
+        try:
+            return json.loads(candidate)
+        except ValueError:
+            continue
+    return None

@@ -1,0 +1,283 @@
+"""Fires one graph once: the rules of contract graph-json.md, "Firing", "Loops" and "Errors".
+
+Two choices where the contract leaves room. A loop opens when nothing around it can fire any more, so that it
+opens once, with every init value that can arrive; and an ``iterOut`` waits for the loops inside its own, so
+that loops begin and end properly nested.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from engine.components.containers import ContainerStore
+from engine.components.firing import NodeHandler
+from engine.execution.firer import Firer
+from engine.execution.live import LiveGraph, LiveLoop, LiveNode
+from engine.execution.outcome import EpisodeContext, NodeError, Outcome, Termination
+from engine.execution.record import FiringSink
+from engine.graph.model import Node
+from engine.graph.plan import Plan, firing_cap
+
+__all__ = ["EpisodeContext", "Executor", "NodeError", "Outcome", "Termination"]
+
+MAX_SETTLE = 64
+"""Firings that may follow an ``iterOut`` within its iteration."""
+
+log = logging.getLogger(__name__)
+
+
+class Executor:
+    """One episode of one graph. ``outcome`` may be read while it runs, and after a cancellation.
+
+    ``handlers``: what fires a node; asked once for each node that fires and is none of the executor's own
+    (ends of loops, boundaries, sinks). ``budget``: the episode's steps, from 1 on. ``progress`` gets the step
+    and the node about to fire. ``stop`` is asked before each firing, and answers why the episode has to end
+    or None; the verdict is still attempted then.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        handlers: Callable[[Node], NodeHandler],
+        *,
+        budget: int,
+        episode: EpisodeContext,
+        log: FiringSink,
+        containers: ContainerStore,
+        progress: Callable[[int, str], None],
+        stop: Callable[[], str | None],
+    ) -> None:
+        self.outcome = Outcome()
+        self._graph = LiveGraph(plan, budget)
+        self._containers = containers
+        self._checkpoints = bool(plan.graph.containers)
+        self._log = log
+        self._progress = progress
+        self._stop = stop
+        self._firer = Firer(handlers, episode, containers, log, self.outcome)
+        self._queue: deque[LiveNode] = deque()
+        self._step = 0
+        self._fired = 0
+        self._cap = firing_cap(plan, budget)
+        self._verdict_time = not self._graph.roots
+        self._halted: Termination | None = None
+
+    async def run(self) -> Outcome:
+        """Run to the end, whatever the nodes do. Raises what the log's disk raises, and on cancellation."""
+        self._containers.signal("run_start")
+        for node in self._graph.band:
+            node.open = False
+        for node in self._graph.entries:
+            self._enqueue(node)
+        await self._drain()
+        for loop in self._graph.roots:
+            if loop.armed and not self._halted:
+                self._open(loop)
+                await self._drain()
+            if not loop.ended:
+                self._end(loop, self._halted or "drained")
+                await self._drain()
+        if not self._graph.roots:
+            self.outcome.steps = 1
+            self.outcome.termination = self._halted or "stopped"
+        self._containers.signal("run_end")
+        self._log.boundary()
+        return self.outcome
+
+    async def _drain(self) -> None:
+        """Fire what is ready, in order of arrival, until nothing can fire but by opening a root loop."""
+        while True:
+            while self._queue:
+                await self._fire(self._queue.popleft())
+            if not self._unblock():
+                return
+
+    def _unblock(self) -> bool:
+        """Nothing is ready: open the next inner loop that waits for that, or end the innermost that stalls."""
+        if self._halted:
+            return False
+        for loop in self._graph.inner:
+            if loop.armed and loop.parent is not None and loop.parent.is_open:
+                self._open(loop)
+                return True
+        for loop in reversed(self._graph.inner):
+            if loop.is_open:
+                self._end(loop, "drained")
+                return True
+        return False
+
+    async def _fire(self, node: LiveNode) -> None:
+        node.queued = False
+        if node.type == "iterOut" and node.loop is not None and node.loop.busy:
+            return  # offered again when the inner loop ends
+        if not self._allowed():
+            return
+        self._fired += 1
+        self._progress(self._step, node.id)
+        if node.loop is not None and node is node.loop.iter_in:
+            self._iterate(node.loop)
+        elif node.loop is not None and node is node.loop.iter_out:
+            await self._boundary(node.loop)
+        else:
+            self._pass_on(node, await self._firer.fire(node, self._step))
+            if self.outcome.failure is not None or self.outcome.node_stop is not None:
+                self._halt("stopped")
+
+    def _allowed(self) -> bool:
+        """Whether one more firing may be; where not, the execution is halted."""
+        if self._fired >= self._cap - self._reserve():
+            log.warning("the firing cap of %d was reached at step %d", self._cap, self._step)
+            self._halt("budget")
+            if self._verdict_time:
+                self._withdraw(self._graph.nodes.values())
+            return False
+        if self._halted is None and not (self._verdict_time and self._graph.roots):
+            self.outcome.stop_reason = self._stop()
+            if self.outcome.stop_reason is not None:
+                self._halt("stopped")
+                return False
+        return True
+
+    def _reserve(self) -> int:
+        """Firings kept back so that a verdict can be reached."""
+        return 0 if self._verdict_time else 3 * len(self._graph.band)
+
+    def _halt(self, termination: Termination) -> None:
+        """Let nothing fire any more but, when the loops have ended, the after-loop band."""
+        if self._halted is None:
+            self._halted = termination
+            band = set(self._graph.band)
+            self._withdraw(node for node in self._graph.nodes.values() if node not in band)
+
+    def _withdraw(self, nodes: Iterable[LiveNode]) -> None:
+        for node in nodes:
+            node.open = node.queued = False
+        self._queue = deque(node for node in self._queue if node.queued)
+
+    def _enqueue(self, node: LiveNode) -> None:
+        node.queued = True
+        self._queue.append(node)
+
+    def _offer(self, node: LiveNode) -> None:
+        if node.ready and not node.queued:
+            self._enqueue(node)
+
+    def _pass_on(self, node: LiveNode, outputs: Mapping[str, Any]) -> None:
+        if node.type == "graphOut":
+            if node.loop is not None:
+                node.loop.held[node] = outputs
+                return
+            if name := node.planned.node.config.get("portName"):
+                self.outcome.outputs[str(name)] = outputs["value"]
+        self._deliver(node, outputs)
+
+    def _deliver(self, node: LiveNode, outputs: Mapping[str, Any]) -> None:
+        for handle, target, receiver in node.routes:
+            if handle in outputs:
+                value = outputs[handle]
+            elif handle == "default":
+                value = dict(outputs)
+            else:
+                continue
+            if receiver.type == "iterIn" and receiver.loop is not None:
+                receiver.loop.receive(target, value)
+            else:
+                receiver.put(target, value)
+                self._offer(receiver)
+
+    def _open(self, loop: LiveLoop) -> None:
+        loop.is_open, loop.armed = True, False
+        self._enqueue(loop.iter_in)
+        for node in loop.body:
+            node.open = True
+            self._offer(node)
+
+    def _iterate(self, loop: LiveLoop) -> None:
+        self._containers.signal("step_start")
+        slots = dict(loop.slots)
+        self._deliver(loop.iter_in, self._firer.note(loop.iter_in, self._step, slots, loop.emit()))
+
+    async def _boundary(self, loop: LiveLoop) -> None:
+        """An iteration is over: record, settle, decide, hand over."""
+        self._record(loop)
+        loop.iter_out.open = False
+        await self._settle(loop)
+        inputs = loop.iter_out.take()
+        values = {name: value for name, value in inputs.items() if name != "stop"}
+        loop.carried.update(values)
+        if self._halted or self._truthy(loop, inputs.get("stop")):
+            self._end(loop, self._halted or "stopped", inputs)
+        elif loop.count >= loop.budget:
+            self._end(loop, "budget", inputs)
+        else:
+            self._firer.note(loop.iter_out, self._step, inputs, values)
+            loop.hand_over(values)
+            loop.iter_out.open = True
+            self._step = self.outcome.steps
+            self._enqueue(loop.iter_in)
+        self._log.boundary()
+
+    def _record(self, loop: LiveLoop) -> None:
+        loop.count += 1
+        self._containers.signal("step_end")
+        if loop.parent is None:
+            self.outcome.steps += 1
+            if self._checkpoints:
+                self._log.checkpoint(self.outcome.steps, self._containers.snapshot())
+
+    async def _settle(self, loop: LiveLoop) -> None:
+        """Fire what is still queued in this loop, and at a root loop what hangs off the loops."""
+        for _ in range(MAX_SETTLE):
+            inside = (
+                node
+                for node in self._queue
+                if node.loop is loop or (node.loop is None and loop.parent is None)
+            )
+            node = next(inside, None)
+            if node is None:
+                return
+            self._queue.remove(node)
+            await self._fire(node)
+
+    def _truthy(self, loop: LiveLoop, stop: Any) -> bool:
+        try:
+            return bool(stop)
+        except ValueError:  # an array of several elements
+            message = f"stop got {type(stop).__name__} of several elements, which is neither true nor false"
+            self._firer.error(loop.iter_out, self._step, message)
+            return False
+
+    def _end(self, loop: LiveLoop, termination: Termination, inputs: Mapping[str, Any] | None = None) -> None:
+        """Close a loop and emit its final side. ``inputs``: of its ``iterOut``, where a boundary ends it."""
+        for child in loop.children:
+            if child.is_open:
+                self._end(child, termination)
+            child.armed = False
+        loop.is_open = loop.armed = False
+        self._withdraw(loop.body)
+        for node in loop.body:
+            node.forget()
+        final = self._firer.note(loop.iter_out, self._step, inputs or {}, loop.final())
+        held = loop.held
+        loop.reset()
+        if loop.parent is None:
+            self._end_root(loop, termination)
+        for node, outputs in held.items():
+            self._deliver(node, outputs)
+        self._deliver(loop.iter_out, final)
+        if loop.parent is not None:
+            self._offer(loop.parent.iter_out)
+        for node in self._graph.band:
+            self._offer(node)
+
+    def _end_root(self, loop: LiveLoop, termination: Termination) -> None:
+        loop.ended = True
+        self.outcome.termination = termination
+        self._step = self.outcome.steps
+        if loop is self._graph.roots[-1]:
+            self._verdict_time = True
+            for node in self._graph.band:
+                node.open = True
