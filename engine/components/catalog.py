@@ -103,7 +103,7 @@ class HiddenNodeset(Struct, frozen=True):
 class Catalog:
     """``graphs`` maps a saved graph's name to its file, the workspace's before the nodesets' own.
 
-    ``resolve_dynamic`` gives the ports of a tool under a config, or raises GraphError.
+    ``resolve_dynamic`` gives the ports of a tool under a config, or raises ValueError.
     """
 
     nodesets: Mapping[str, NodesetManifest]
@@ -120,7 +120,7 @@ class Catalog:
     def resolve(self, node: Node) -> Ports | None:
         """The ports of a nodeset's tool under the node's config; None for any other node type.
 
-        GraphError where the tool's own ``_resolve_ports`` refuses the config.
+        ValueError where the tool's own ``_resolve_ports`` refuses the config.
         """
         tool = self.tool(node.type)
         if tool is None:

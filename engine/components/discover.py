@@ -12,7 +12,7 @@ from engine.components.loading import source_hash
 from engine.components.manifest_cache import CacheEntry, ManifestCache, default_cache_dir, ports_key
 from engine.components.roots import NodesetRoot, candidates, graph_files
 from engine.components.scan import ScanReport, ScanRequest
-from engine.graph.model import GraphError, Node, Ports, Problem
+from engine.graph.model import Node, Ports
 
 SCAN_DEADLINE = 30.0
 
@@ -140,7 +140,7 @@ def _port_resolver(cache: ManifestCache, deadline: float) -> Callable[[NodesetMa
             )
             report = _scanned([request], deadline)[0]
             if report.ports is None:
-                raise GraphError([_refused(manifest, node, report)])
+                raise ValueError(f"{manifest.path}: " + "; ".join(report.errors))
             ports = report.ports
             if entry:
                 kept = structs.replace(entry, ports={**entry.ports, key: ports})
@@ -149,10 +149,3 @@ def _port_resolver(cache: ManifestCache, deadline: float) -> Callable[[NodesetMa
         return known[key]
 
     return resolve
-
-
-def _refused(manifest: NodesetManifest, node: Node, report: ScanReport) -> Problem:
-    why = "; ".join(report.errors) or "it reported nothing"
-    return Problem(
-        "ports-unresolved", node.id, f"{manifest.path}: ports of {node.type!r} under this config: {why}"
-    )

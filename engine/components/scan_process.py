@@ -34,7 +34,10 @@ def run_scans(requests: Sequence[ScanRequest], deadline: float) -> list[ScanRepo
         while waiting or running:
             while waiting and len(running) < parallel:
                 index, request = waiting.popleft()
-                running[index] = _Scan(request, deadline)
+                try:
+                    running[index] = _Scan(request, deadline)
+                except OSError as error:
+                    reports[index] = ScanReport(errors=(f"its scan cannot be started: {error}",))
             _wait(running.values())
             for index, scan in list(running.items()):
                 report = scan.report()
@@ -138,7 +141,7 @@ def _wait(scans: Collection[_Scan]) -> None:
     for scan in scans:
         for fd in scan.watched():
             poll.register(fd, select.POLLIN)
-    poll.poll(1000 * min(scan.remaining() for scan in scans))
+    poll.poll(1000 * min((scan.remaining() for scan in scans), default=0))
 
 
 def _cause(ended: os.waitid_result) -> str:

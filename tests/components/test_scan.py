@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from engine.components import scan_process
 from engine.components.scan import ScanRequest
 from engine.components.scan_process import run_scans
 from tests.components.sources import HEAD, nodeset, tool, whole, write
@@ -189,6 +190,27 @@ def test_many_files_are_scanned_each_in_a_process_of_its_own(tmp_path):
     assert len(pids) == 6
     assert os.getpid() not in pids
     assert not any(map(alive, pids))
+
+
+def test_an_interrupted_discovery_leaves_no_process(tmp_path, monkeypatch):
+    pid_file = tmp_path / "pid"
+    text = f"import os\nopen({str(pid_file)!r}, 'w').write(str(os.getpid()) + ' ')\nwhile True: pass\n"
+    path = write(tmp_path / "env_x.py", text)
+
+    def interrupt(scans):
+        wait_until(lambda: pid_file.exists() and pid_file.read_text().endswith(" "))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(scan_process, "_wait", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        scan(path)
+    assert not alive(int(pid_file.read_text()))
+
+
+def test_a_scan_that_cannot_be_started_is_reported(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "no_python"))
+    error = the_error(write(tmp_path / "env_x.py", whole("env_x")))
+    assert error.startswith("its scan cannot be started: [Errno 2] ")
 
 
 def test_no_descriptor_is_left_open(tmp_path):
