@@ -1,4 +1,4 @@
-"""What a nodeset's author subclasses. ``from engine.components import BaseCanvasNode, BaseNodeSet, PortDef``."""
+"""What a nodeset's author subclasses: ``from engine.components import BaseCanvasNode, BaseNodeSet``."""
 
 from engine.components.bases import (
     BaseCanvasNode,

@@ -10,7 +10,7 @@ import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Dict, List, Optional, Tuple, Type
+from typing import Any, ClassVar
 
 
 @dataclass
@@ -25,16 +25,16 @@ class PortDef:
 
 @dataclass
 class ConfigField:
-    """A widget of the canvas for one config key. Kept so that saved nodesets import; nothing here draws it."""
+    """A widget of the canvas for one config key. Kept so that nodesets import; nothing here draws it."""
 
     name: str
     field_type: str
     label: str = ""
     default: Any = None
-    min: Optional[float] = None
-    max: Optional[float] = None
-    step: Optional[float] = None
-    options: Optional[List[Dict[str, Any]]] = None
+    min: float | None = None
+    max: float | None = None
+    step: float | None = None
+    options: list[dict[str, Any]] | None = None
     placeholder: str = ""
     show_persist_toggle: bool = False
     section: str = ""
@@ -65,8 +65,8 @@ class NodeUIConfig:
     rounding: str = ""
     min_width: str = ""
     max_width: str = ""
-    config_fields: List[ConfigField] = field(default_factory=list)
-    display_fields: List[DisplayField] = field(default_factory=list)
+    config_fields: list[ConfigField] = field(default_factory=list)
+    display_fields: list[DisplayField] = field(default_factory=list)
 
 
 @dataclass
@@ -75,9 +75,9 @@ class StateDef:
 
     type: str = "lastWrite"
     value_type: str = "ANY"
-    config: Dict[str, Any] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
     lifetime: str = "episode"
-    reset_on: List[str] = field(default_factory=list)
+    reset_on: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -86,7 +86,7 @@ class ContainerDef:
 
     id: str
     label: str = ""
-    states: Dict[str, StateDef] = field(default_factory=dict)
+    states: dict[str, StateDef] = field(default_factory=dict)
 
 
 class BaseCanvasNode(ABC):
@@ -95,7 +95,7 @@ class BaseCanvasNode(ABC):
     A tool with ``batched = True`` is called once for several callers: ``forward`` gets
     ``{"_samples": [inputs, ...]}`` and returns ``{"_outputs": [outputs, ...]}``, same length and order. Each
     sample carries ``"_key"``, an int in [0, 2**63) drawn from (run seed, episode, node id, firing): the only
-    randomness that it may use. ``sample_rows(n, rng) -> list[inputs]``, where defined, feeds the load-time check.
+    randomness that it may use. ``sample_rows(n, rng) -> list[inputs]``, if defined, feeds the load-time check.
     """
 
     node_type: ClassVar[str]
@@ -104,15 +104,15 @@ class BaseCanvasNode(ABC):
     category: ClassVar[str] = "custom"
     icon: ClassVar[str] = ""
     kind: ClassVar[str] = "block"
-    input_ports: ClassVar[List[PortDef]] = []
-    output_ports: ClassVar[List[PortDef]] = []
-    config_schema: ClassVar[Dict[str, Any]] = {}
-    default_config: ClassVar[Dict[str, Any]] = {}
+    input_ports: ClassVar[list[PortDef]] = []
+    output_ports: ClassVar[list[PortDef]] = []
+    config_schema: ClassVar[dict[str, Any]] = {}
+    default_config: ClassVar[dict[str, Any]] = {}
     ui_config: ClassVar[NodeUIConfig] = NodeUIConfig()
     batched: ClassVar[bool] = False
     batch_dim: ClassVar[str] = ""
 
-    config: Dict[str, Any]
+    config: dict[str, Any]
     node_id: str
 
     def __init__(self) -> None:
@@ -123,20 +123,20 @@ class BaseCanvasNode(ABC):
         """Add an entry to this firing's inner log."""
         self.__dict__.setdefault("_inner_log", []).append({"key": key, "value": value})
 
-    def take_inner_log(self) -> List[Dict[str, Any]]:
+    def take_inner_log(self) -> list[dict[str, Any]]:
         """The inner log since the last call; the framework calls it after each firing."""
         return self.__dict__.pop("_inner_log", None) or []
 
     @property
-    def log(self) -> List[Dict[str, Any]]:
+    def log(self) -> list[dict[str, Any]]:
         return list(self.__dict__.get("_inner_log", ()))
 
     @abstractmethod
-    async def forward(self, inputs: Dict[str, Any], ctx: Any) -> Dict[str, Any]:
+    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
         """Outputs by port name. ``ctx`` is a :class:`engine.components.context.NodeContext`."""
 
     @classmethod
-    def _resolve_ports(cls, config: Dict[str, Any]) -> Tuple[List[PortDef], List[PortDef]]:
+    def _resolve_ports(cls, config: dict[str, Any]) -> tuple[list[PortDef], list[PortDef]]:
         """(inputs, outputs) under ``config``; override where ports depend on it."""
         return list(cls.input_ports), list(cls.output_ports)
 
@@ -155,18 +155,18 @@ class BaseNodeSet(ABC):
 
     name: ClassVar[str]
     description: ClassVar[str] = ""
-    server_python: ClassVar[Optional[str]] = None
-    parallelism: ClassVar[Optional[str]] = None
-    expected_vram_mb: ClassVar[Optional[int]] = None
-    expected_ram_mb: ClassVar[Optional[int]] = None
-    env_panel: ClassVar[Optional[Type[Any]]] = None
+    server_python: ClassVar[str | None] = None
+    parallelism: ClassVar[str | None] = None
+    expected_vram_mb: ClassVar[int | None] = None
+    expected_ram_mb: ClassVar[int | None] = None
+    env_panel: ClassVar[type[Any] | None] = None
     default_per_step_budget_sec: ClassVar[float] = 30.0
 
     # Ours, all optional.
-    recycle_after: ClassVar[Optional[int]] = None
-    recycle_above_mb: ClassVar[Optional[int]] = None
+    recycle_after: ClassVar[int | None] = None
+    recycle_above_mb: ClassVar[int | None] = None
     determinism: ClassVar[str] = "exact"
-    env: ClassVar[Dict[str, str]] = {}
+    env: ClassVar[dict[str, str]] = {}
     unchecked: ClassVar[bool] = False
     max_batch: ClassVar[int] = 16
     start_deadline_sec: ClassVar[float] = 300.0
@@ -174,10 +174,10 @@ class BaseNodeSet(ABC):
     reset_deadline_sec: ClassVar[float] = 120.0
 
     @abstractmethod
-    def get_tools(self) -> List[BaseCanvasNode]:
+    def get_tools(self) -> list[BaseCanvasNode]:
         """One prototype instance per node type; the host copies it for each (episode, node)."""
 
-    def get_containers(self) -> List[ContainerDef]:
+    def get_containers(self) -> list[ContainerDef]:
         """Containers that live in this nodeset's process."""
         return []
 
@@ -187,12 +187,12 @@ class BaseNodeSet(ABC):
     async def shutdown(self) -> None:
         """Release it."""
 
-    async def get_eval_metadata(self) -> Dict[str, Any]:
+    async def get_eval_metadata(self) -> dict[str, Any]:
         """``{env_name, splits[], episode_counts{}, metrics[], supports_set_episode, step_budget}``."""
         return {}
 
 
-def conda_env_python(env_name: str, env_var: str) -> Optional[str]:
+def conda_env_python(env_name: str, env_var: str) -> str | None:
     """The interpreter of a conda environment for ``server_python``.
 
     ``$env_var`` wins; else ``<conda root>/envs/<env_name>/bin/python`` beside the running interpreter; else

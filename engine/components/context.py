@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Protocol
+from typing import TYPE_CHECKING, Any, Mapping, Protocol
 
 if TYPE_CHECKING:
     import numpy
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 class ContainerAccess(Protocol):
     """A container that the node was granted."""
 
-    def read(self, name: str, key: Optional[str] = None) -> Any:
+    def read(self, name: str, key: str | None = None) -> Any:
         """A state's value; KeyError names the declared states."""
 
-    def write(self, name: str, value: Any, key: Optional[str] = None) -> None:
+    def write(self, name: str, value: Any, key: str | None = None) -> None:
         """Reduce ``value`` into a state; KeyError names the declared states."""
 
     def evict(self, key: str) -> None:
@@ -30,15 +30,15 @@ class NodeContext:
         step: int,
         execution_id: str,
         key: int,
-        episode: Optional[Mapping[str, Any]] = None,
+        episode: Mapping[str, Any] | None = None,
     ) -> None:
         self.containers = containers
         self.step = step
         self.execution_id = execution_id
         self.key = key
         self.episode: Mapping[str, Any] = episode or {}
-        self.signals: List[Dict[str, Any]] = []
-        self.events: List[Dict[str, Any]] = []
+        self.signals: list[dict[str, Any]] = []
+        self.events: list[dict[str, Any]] = []
         self._rng: Any = None
 
     @property
@@ -51,7 +51,7 @@ class NodeContext:
         return self._rng  # type: ignore[no-any-return]
 
     @property
-    def graph_state(self) -> Optional[ContainerAccess]:
+    def graph_state(self) -> ContainerAccess | None:
         """The container ``graph_state``, where the node was granted it."""
         return self.containers.get("graph_state")
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Dict, List, Optional
+from typing import Any, ClassVar
 
 
 @dataclass
@@ -17,11 +17,11 @@ class EnvPanelField:
     name: str
     kind: str
     label: str
-    options: Optional[List[str]] = None
-    min: Optional[float] = None
-    max: Optional[float] = None
-    step: Optional[float] = None
-    placeholder: Optional[str] = None
+    options: list[str] | None = None
+    min: float | None = None
+    max: float | None = None
+    step: float | None = None
+    placeholder: str | None = None
 
 
 @dataclass
@@ -40,8 +40,8 @@ class EnvPanelInfo:
 
     name: str
     display_name: str
-    fields: List[Dict[str, Any]]
-    actions: List[Dict[str, Any]]
+    fields: list[dict[str, Any]]
+    actions: list[dict[str, Any]]
 
 
 class BaseEnvPanel(ABC):
@@ -55,10 +55,10 @@ class BaseEnvPanel(ABC):
 
     name: ClassVar[str]
     display_name: ClassVar[str] = ""
-    fields: ClassVar[List[EnvPanelField]] = []
-    actions: ClassVar[List[EnvPanelAction]] = []
+    fields: ClassVar[list[EnvPanelField]] = []
+    actions: ClassVar[list[EnvPanelAction]] = []
 
-    _context: Dict[str, Any] = {}
+    _context: ClassVar[dict[str, Any]] = {}
 
     def info(self) -> EnvPanelInfo:
         return EnvPanelInfo(
@@ -69,14 +69,14 @@ class BaseEnvPanel(ABC):
         )
 
     @abstractmethod
-    async def on_load(self) -> Dict[str, Any]:
+    async def on_load(self) -> dict[str, Any]:
         """The panel's state."""
 
-    async def on_field_change(self, name: str, value: Any) -> Dict[str, Any]:
+    async def on_field_change(self, name: str, value: Any) -> dict[str, Any]:
         return await self.on_load()
 
-    async def on_action(self, name: str, params: Dict[str, Any]) -> Dict[str, Any]:
+    async def on_action(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
         return {"ok": True, "side_effect": "none"}
 
-    async def get_options(self, field: str) -> List[Dict[str, Any]]:
+    async def get_options(self, field: str) -> list[dict[str, Any]]:
         return []

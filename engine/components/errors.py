@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, List, Optional
+from typing import Any, Literal
 
 
 class StopExecution(Exception):
@@ -14,9 +14,9 @@ class StopExecution(Exception):
 
 
 class NodeRaised(Exception):
-    """A node's ``forward`` raised in its host. ``summary`` is ``Type: message``; ``trace`` the remote traceback."""
+    """A node's ``forward`` raised. ``summary``: ``Type: message``; ``trace``: the traceback, maybe remote."""
 
-    def __init__(self, summary: str, trace: str = "", inner_log: Optional[List[Any]] = None) -> None:
+    def __init__(self, summary: str, trace: str = "", inner_log: list[Any] | None = None) -> None:
         super().__init__(summary)
         self.summary = summary
         self.trace = trace
@@ -30,7 +30,7 @@ class HostFailure(Exception):
     signal, last lines of stderr, the call that was under way.
     """
 
-    termination = "env_crash"
+    termination: Literal["timeout", "env_crash"] = "env_crash"
 
     def __init__(self, message: str, nodeset: str = "", call: str = "", detail: str = "") -> None:
         super().__init__(message)
@@ -42,7 +42,7 @@ class HostFailure(Exception):
 class HostTimeout(HostFailure):
     """A call outlived its deadline. The host is killed and never used again."""
 
-    termination = "timeout"
+    termination: Literal["timeout", "env_crash"] = "timeout"
 
 
 class HostCrashed(HostFailure):

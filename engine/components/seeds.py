@@ -20,8 +20,8 @@ def derive(*parts: object) -> int:
 
 def episode_seed(run_seed: int, episode_index: int, repeat: int = 1) -> int:
     """The environment's seed for an episode, in [0, 2**31): what every simulator accepts."""
-    parts = ("episode", run_seed, episode_index) if repeat == 1 else ("episode", run_seed, episode_index, repeat)
-    return derive(*parts) % (1 << 31)
+    repeats = () if repeat == 1 else (repeat,)
+    return derive("episode", run_seed, episode_index, *repeats) % (1 << 31)
 
 
 def firing_key(seed: int, node_id: str, firing: int) -> int:

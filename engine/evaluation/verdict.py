@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from engine.components.errors import HostFailure
-
-Status = Literal["completed", "error", "cancelled"]
-ErrorClass = Literal["infra", "graph", "config"]
+from engine.store.records import EpisodeStatus, ErrorClass, Termination
 
 NAMED_NODE_ERRORS = 3
 
@@ -18,8 +15,8 @@ NAMED_NODE_ERRORS = 3
 class Verdict:
     """``error`` and ``error_class`` are None for a completed episode."""
 
-    status: Status
-    termination: str
+    status: EpisodeStatus
+    termination: Termination
     error: str | None = None
     error_class: ErrorClass | None = None
 
@@ -31,7 +28,7 @@ class SetupRefused(Exception):
 class InfraError(Exception):
     """The box failed the episode (disk full, time limit), not the agent."""
 
-    def __init__(self, message: str, termination: str = "exception") -> None:
+    def __init__(self, message: str, termination: Termination = "exception") -> None:
         super().__init__(message)
         self.termination = termination
 
@@ -50,15 +47,17 @@ def of_exception(error: BaseException) -> Verdict:
 
 
 def of_outcome(
-    termination: str,
+    termination: Termination,
     node_errors: Sequence[tuple[str, int, str]],
     metrics: Mapping[str, float | None],
     *,
     needs_verdict: bool,
 ) -> Verdict:
-    """The verdict on an episode that its executor ended. ``node_errors``: (node id, step, message) in order."""
+    """The verdict on an episode that its executor ended. ``node_errors``: (node id, step, message)."""
     if node_errors:
-        named = "; ".join(f"{node} at step {step}: {message}" for node, step, message in node_errors[:NAMED_NODE_ERRORS])
+        named = "; ".join(
+            f"{node} at step {step}: {message}" for node, step, message in node_errors[:NAMED_NODE_ERRORS]
+        )
         more = len(node_errors) - NAMED_NODE_ERRORS
         return Verdict("error", "node_error", named + (f"; and {more} more" if more > 0 else ""), "graph")
     if needs_verdict and not metrics:

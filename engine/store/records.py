@@ -168,9 +168,7 @@ class EpisodeRow(msgspec.Struct, kw_only=True):
     @property
     def task(self) -> str:
         """What it counts under: its ``task_id``, else its selectors as JSON, else ``_default``."""
-        if "task_id" in self.selectors:
-            return str(self.selectors["task_id"])
-        return msgspec.json.encode(self.selectors, order="sorted").decode() if self.selectors else "_default"
+        return task_of(self.selectors)
 
 
 Identity = tuple[int, str, int]
@@ -180,6 +178,13 @@ Identity = tuple[int, str, int]
 def identity_of(episode_index: int, selectors: dict[str, Any], repeat: int = 1) -> Identity:
     """The identity of an episode; two tasks that share an index differ in their selectors."""
     return episode_index, msgspec.json.encode(selectors, order="sorted").decode(), repeat
+
+
+def task_of(selectors: dict[str, Any]) -> str:
+    """The task that selectors stand for; see :attr:`EpisodeRow.task`."""
+    if "task_id" in selectors:
+        return str(selectors["task_id"])
+    return msgspec.json.encode(selectors, order="sorted").decode() if selectors else "_default"
 
 
 class EpisodeFile(msgspec.Struct, kw_only=True):

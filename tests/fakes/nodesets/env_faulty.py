@@ -1,6 +1,6 @@
 """An environment that fails on demand. Selectors: ``fault`` (what), ``at`` (the episode that it strikes).
 
-``FAULTY_START`` in the environment strikes at start: ``raise``, ``exit``, ``hang``, or a number n with a counter
+``FAULTY_START`` in the environment strikes at start: ``raise``, ``exit``, ``hang``, or n with a counter
 in ``FAULTY_COUNTER``: the n-th start raises.
 """
 

@@ -1,0 +1,140 @@
+"""environment.json: what produced the numbers."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shlex
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from engine.store.records import (
+    BatchedRecord,
+    Determinism,
+    EnvironmentRecord,
+    EvalRequest,
+    NodesetRecord,
+    Spec,
+)
+from engine.store.rundir import RunDir
+
+PACKAGES = ("evaltower", "numpy", "msgspec", "aiohttp", "scipy")
+MB = 1 << 20
+WEAKER: dict[Determinism, int] = {"exact": 0, "seeded": 1, "none": 2}
+
+
+def describe(
+    run: RunDir, spec: Spec, nodesets: Sequence[NodesetRecord], batched: Sequence[BatchedRecord]
+) -> EnvironmentRecord:
+    """The record of this run on this host. A batched tool without a passed check weakens it to ``seeded``."""
+    labels: list[Determinism] = [n.determinism for n in nodesets]
+    if any(b.regime == "unchecked" for b in batched):
+        labels.append("seeded")
+    return EnvironmentRecord(
+        run_id=run.run_id,
+        versions=_versions(),
+        git_commit=_git_commit(run.root),
+        host=_host(),
+        gpus=_gpus(),
+        seed=spec.eval.seed,
+        command=command_line(spec.eval, run),
+        determinism=max(labels, key=WEAKER.__getitem__, default="exact"),
+        nodesets=list(nodesets),
+        batched=list(batched),
+    )
+
+
+def command_line(request: EvalRequest, run: RunDir) -> str:
+    """A shell line, for the root, that runs the same again from the frozen graph."""
+    graph = run.graph.relative_to(run.root) if run.graph.is_relative_to(run.root) else run.graph
+    words = ["evaltower", "run", str(graph), "-w", str(request.worker_count), "--seed", str(request.seed)]
+    if request.episode_indices is not None:
+        words += ["--episodes", ",".join(map(str, request.episode_indices))]
+    else:
+        words += ["--all"] if request.episode_count == -1 else ["-n", str(request.episode_count)]
+        words += ["--start", str(request.start_episode_index)] if request.start_episode_index else []
+    words += ["--split", request.split] if request.split else []
+    words += ["--step-budget", str(request.step_budget)] if request.step_budget is not None else []
+    for name, value in request.selectors.items():
+        words += ["--select", f"{name}={value}"]
+    return shlex.join(words)
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def _git_commit(root: Path) -> str | None:
+    with suppress(OSError, subprocess.SubprocessError):
+        asked = subprocess.run(
+            ["git", "-C", str(root), "rev-parse", "HEAD"],
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=True,
+        )
+        return asked.stdout.strip()
+    return None
+
+
+def _host() -> dict[str, Any]:
+    return {
+        "name": socket.gethostname(),
+        "os": platform.platform(),
+        "cpu": _cpu_model(),
+        "cores": os.cpu_count(),
+        "ram_mb": round(psutil.virtual_memory().total / MB),
+        "executable": sys.executable,
+    }
+
+
+def _cpu_model() -> str:
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor()
+
+
+def _gpus() -> list[dict[str, Any]]:
+    """Name, UUID and memory of each GPU; empty where the NVIDIA driver is not there."""
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return []
+    try:
+        driver = pynvml.nvmlSystemGetDriverVersion()
+        handles = [pynvml.nvmlDeviceGetHandleByIndex(i) for i in range(pynvml.nvmlDeviceGetCount())]
+        return [
+            {
+                "name": pynvml.nvmlDeviceGetName(handle),
+                "uuid": pynvml.nvmlDeviceGetUUID(handle),
+                "memory_mb": _gpu_memory_mb(handle),
+                "driver": driver,
+            }
+            for handle in handles
+        ]
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _gpu_memory_mb(handle: Any) -> int | None:
+    import pynvml
+
+    with suppress(pynvml.NVMLError):  # unified memory reports none
+        return round(int(pynvml.nvmlDeviceGetMemoryInfo(handle).total) / MB)
+    return None

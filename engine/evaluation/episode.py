@@ -1,0 +1,268 @@
+"""One episode: set up, executed, let go, and put in the words of its row."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.components.catalog import NodesetManifest, nodeset_of
+from engine.components.containers import ContainerStore
+from engine.components.errors import HostFailure
+from engine.components.firing import NodeHandler
+from engine.evaluation.panel import EpisodeFacts, set_up
+from engine.evaluation.plan import PlannedEpisode
+from engine.evaluation.slots import HostSlot, post_mortem
+from engine.evaluation.verdict import InfraError, Verdict, of_exception, of_outcome
+from engine.execution.executor import Executor
+from engine.execution.firing_log import EpisodeLog
+from engine.execution.handlers import builtin_handler
+from engine.execution.metrics import extract_metrics
+from engine.execution.outcome import EpisodeContext, Outcome
+from engine.graph.model import Node
+from engine.graph.plan import Plan
+from engine.hosting.client import HostClient
+from engine.hosting.process import HostProcess
+from engine.hosting.remote import RemoteHandler
+from engine.store.records import EpisodeRow, EvalRequest, WorkerProgress, now_iso
+
+log = logging.getLogger(__name__)
+
+DEFAULT_STEP_BUDGET = 500
+AGENT_CALL_SEC = 120.0
+LET_GO_SEC = 10.0
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What every episode of a run shares. ``env``: the nodeset whose panel sets episodes up, or None."""
+
+    run_id: str
+    request: EvalRequest
+    plan: Plan
+    env: NodesetManifest | None
+    selectors: Mapping[str, object]
+    env_step_budget: int | None
+
+
+@dataclass(frozen=True)
+class Connection:
+    """This worker's line to a live host, for one episode."""
+
+    slot: HostSlot
+    host: HostProcess
+    client: HostClient
+
+
+class Episode:
+    """One attempt at one episode, in the hosts of ``slots``. Use it once."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        planned: PlannedEpisode,
+        folder: Path,
+        slots: Mapping[str, HostSlot],
+        worker: WorkerProgress,
+        changed: Callable[[], None],
+    ) -> None:
+        self._setting = setting
+        self._planned = planned
+        self._slots = slots
+        self._worker = worker
+        self._changed = changed
+        self._caller = f"{setting.run_id}/{worker.worker_id}"
+        self._execution_id = f"{setting.run_id}/{folder.name}"
+        self._connections: dict[str, Connection] = {}
+        self._outcome = Outcome()
+        self._log = EpisodeLog(folder)
+        self._facts = EpisodeFacts()
+        self._playing: asyncio.Task[Verdict] | None = None
+
+    async def play(self) -> EpisodeRow:
+        """The finished row. Cancellation gives a ``cancelled`` one; a host that failed is gone afterwards."""
+        started_at, began = now_iso(), time.monotonic()
+        failure: HostFailure | None = None
+        self._playing = asyncio.create_task(self._played())
+        try:
+            verdict = await self._playing
+            failure = self._outcome.failure
+        except asyncio.CancelledError:
+            verdict = Verdict("cancelled", "cancelled", "cancelled while it was running")
+        except HostFailure as error:
+            verdict, failure = of_exception(error), error
+        except Exception as error:
+            log.debug("episode %d", self._planned.index, exc_info=True)
+            verdict = of_exception(error)
+        elapsed_sec = round(time.monotonic() - began, 3)
+        died = await self._let_go(failure, unclean=verdict.termination in ("timeout", "cancelled"))
+        verdict = self._close_log(verdict)
+        metrics, _ = extract_metrics(self._outcome.outputs)
+        return EpisodeRow(
+            episode_index=self._planned.index,
+            episode_id=self._facts.episode_id,
+            scene_id=self._facts.scene_id,
+            instruction=self._facts.instruction,
+            metrics=metrics,
+            step_count=self._outcome.steps,
+            elapsed_sec=elapsed_sec,
+            status=verdict.status,
+            termination=verdict.termination,
+            error=verdict.error,
+            error_class=verdict.error_class,
+            failure=died,
+            selectors=dict(self._planned.selectors),
+            repeat=self._planned.repeat,
+            worker_id=self._worker.worker_id,
+            started_at=started_at,
+            finished_at=now_iso(),
+            seed=self._planned.seed,
+            trajectory_digest=self._log.trajectory_digest,
+        )
+
+    def cancel(self) -> None:
+        """End it as cancelled, unless its last step is done."""
+        if self._playing is not None:
+            self._playing.cancel()
+
+    async def _played(self) -> Verdict:
+        for name, slot in self._slots.items():
+            host = await slot.ensure()
+            self._connections[name] = Connection(slot, host, HostClient(host.url, self._caller, name))
+        await self._set_up()
+        outcome = await self._execute()
+        if outcome.failure is not None:
+            return of_exception(outcome.failure)
+        metrics, _ = extract_metrics(outcome.outputs)
+        return of_outcome(
+            outcome.termination,
+            outcome.node_errors,
+            metrics,
+            needs_verdict=self._setting.plan.graph.eval_graph,
+        )
+
+    async def _set_up(self) -> None:
+        env = self._setting.env
+        if env is None or env.parallelism == "shared":
+            return
+        self._show("resetting")
+        slot = self._connections[env.name].slot
+        deadline = env.reset_deadline_sec if slot.resets else env.first_reset_deadline_sec
+        slot.resets += 1
+        selectors = {**self._setting.selectors, **self._planned.selectors}
+        client = self._connections[env.name].client
+        self._facts = await set_up(client, selectors, self._planned.seed, self._planned.index, deadline)
+
+    async def _execute(self) -> Outcome:
+        budget = self._budget()
+        self._worker.budget = budget
+        self._show("running")
+        plan = self._setting.plan
+        executor = Executor(
+            plan,
+            self._handler,
+            budget=budget,
+            episode=EpisodeContext(
+                self._execution_id, self._planned.seed, self._planned.index, self._planned.selectors
+            ),
+            log=self._log,
+            containers=ContainerStore(plan.graph.containers),
+            progress=self._progress,
+            stop=lambda: None,
+        )
+        self._outcome = executor.outcome
+        limit = self._time_limit(budget)
+        await self._set_live(True)
+        try:
+            async with asyncio.timeout(limit):
+                return await executor.run()
+        except TimeoutError:
+            raise InfraError(f"the episode was still running after {limit:g} s", "timeout") from None
+
+    def _budget(self) -> int:
+        """The request's, else the environment's, else the graph's, else the default."""
+        offers = (
+            self._setting.request.step_budget,
+            self._facts.step_budget,
+            self._setting.env_step_budget,
+            self._setting.plan.graph.step_budget,
+        )
+        return next((offer for offer in offers if offer is not None), DEFAULT_STEP_BUDGET)
+
+    def _time_limit(self, budget: int) -> float:
+        """Seconds for the whole execution: its steps at the slowest allowed, and its reset."""
+        env = self._setting.env
+        reset = env.first_reset_deadline_sec if env is not None else AGENT_CALL_SEC
+        return reset + budget * max(self._step_deadline(c.slot.manifest) for c in self._connections.values())
+
+    def _handler(self, node: Node) -> NodeHandler:
+        connection = self._connections.get(nodeset_of(node.type))
+        if connection is None:
+            handler = builtin_handler(node)
+            assert handler is not None, f"nothing fires {node.type}, which the graph's check let pass"
+            return handler
+        deadline = self._deadline(node, connection.slot.manifest)
+        return RemoteHandler(connection.client, lambda request: deadline)
+
+    def _deadline(self, node: Node, manifest: NodesetManifest) -> float:
+        """Seconds for one firing: a reset before the loop, a step inside it, or a shared model's call."""
+        step = self._step_deadline(manifest)
+        before_loop = not self._setting.plan.nodes[node.id].within
+        if manifest.parallelism == "replicated" and before_loop:
+            return max(step, manifest.reset_deadline_sec)
+        return step
+
+    def _step_deadline(self, manifest: NodesetManifest) -> float:
+        if self._setting.request.per_step_budget_sec is not None:
+            return self._setting.request.per_step_budget_sec
+        step = manifest.default_per_step_budget_sec
+        return step if manifest.parallelism == "replicated" else max(step, AGENT_CALL_SEC)
+
+    def _progress(self, step: int, node_id: str) -> None:
+        self._worker.step = step
+        self._worker.node = node_id
+        self._worker.since = now_iso()
+        self._changed()
+
+    def _show(self, state: str) -> None:
+        self._worker.state = state  # type: ignore[assignment]
+        self._worker.node = ""
+        self._worker.since = now_iso()
+        self._changed()
+
+    async def _set_live(self, live: bool) -> None:
+        """Tell the shared models whether their batches may wait for this worker."""
+        for connection in self._connections.values():
+            if connection.slot.manifest.parallelism == "shared" and connection.client.failure is None:
+                await connection.client.set_live(live)
+
+    async def _let_go(self, failure: HostFailure | None, *, unclean: bool) -> dict[str, object] | None:
+        """End the episode in every host; kill those that failed, and what was still at work for it."""
+        for connection in self._connections.values():
+            client = connection.client
+            mine = connection.slot.manifest.parallelism == "replicated"
+            if client.failure is None and not (unclean and mine):
+                try:
+                    if not mine:
+                        await client.set_live(False, LET_GO_SEC)
+                    await client.evict(self._execution_id, LET_GO_SEC)
+                except Exception as error:
+                    log.warning("%s did not let go of an episode: %s", connection.slot.manifest.name, error)
+            if client.failure is not None or (unclean and mine):
+                reason = str(client.failure or "its episode was ended in the middle of a call")
+                await connection.slot.discard(connection.host, reason)
+            await client.close()
+        if failure is None:
+            return None
+        connection_to = self._connections.get(failure.nodeset)
+        return post_mortem(failure, connection_to.host if connection_to is not None else None)
+
+    def _close_log(self, verdict: Verdict) -> Verdict:
+        try:
+            self._log.close()
+        except OSError as error:
+            return verdict if verdict.status == "error" else of_exception(error)
+        return verdict

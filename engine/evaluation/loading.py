@@ -1,0 +1,56 @@
+"""What a run is made of, found afresh on disk by its own process: the frozen graph and its nodesets."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine.components.builtin_ports import BUILTIN_TYPES, resolve_builtin
+from engine.components.catalog import Catalog, NodesetManifest, nodeset_of
+from engine.components.discover import discover
+from engine.components.roots import standard_roots
+from engine.graph.check import check_graph
+from engine.graph.model import GraphError, Node, Ports
+from engine.graph.plan import Plan, plan_graph
+from engine.graph.read import parse_graph
+from engine.store.records import Spec
+from engine.store.rundir import RunDir
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """The plan, and the manifests of the nodesets that it uses. ``env``: the one with a panel, or None."""
+
+    plan: Plan
+    nodesets: dict[str, NodesetManifest]
+    env: NodesetManifest | None
+
+
+def load(run: RunDir, spec: Spec) -> Loaded:
+    """Read, check and plan the graph of ``spec``. Raises GraphError with every problem."""
+    overlay = Path(spec.active_workspace_dir) if spec.active_workspace_dir is not None else None
+    catalog = discover(standard_roots([run.root / "workspace"], overlay))
+
+    def resolve(node: Node) -> Ports | None:
+        return resolve_builtin(node) or catalog.resolve(node)
+
+    graph = parse_graph(spec.graph, str(run.graph))
+    problems = check_graph(graph, resolve, [*BUILTIN_TYPES, *catalog.known_types()])
+    errors = [problem for problem in problems if problem.severity == "error"]
+    if errors:
+        raise GraphError(errors, str(run.graph))
+    used = dict.fromkeys(nodeset_of(node.type) for node in graph.nodes if "__" in node.type)
+    nodesets = {name: catalog.nodesets[name] for name in used}
+    _tell_changes(spec, catalog)
+    env = next((manifest for manifest in nodesets.values() if manifest.panel is not None), None)
+    return Loaded(plan_graph(graph, resolve), nodesets, env)
+
+
+def _tell_changes(spec: Spec, catalog: Catalog) -> None:
+    for need in spec.needs.nodesets:
+        now = catalog.nodesets.get(need.name)
+        if now is not None and now.source_hash != need.source_hash:
+            log.warning("%s changed between the request and the start: what is on disk now runs", need.name)

@@ -1,0 +1,119 @@
+"""Places for hosts: a nodeset's process that is started when needed and replaced after a failure."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from engine.components.catalog import NodesetManifest
+from engine.components.errors import HostFailure, HostStartFailed
+from engine.hosting.client import HostClient
+from engine.hosting.process import HostProcess
+
+STARTS_IN_A_ROW = 3
+STOP_GRACE_SEC = 5.0
+TAIL_LINES = 20
+
+
+class HostSlot:
+    """One nodeset's place: at most one live host at a time, shared by all who hold the slot.
+
+    A shared nodeset must come back in the regime of its first start (``manifest_there``), since rows of two
+    regimes are not bit-comparable. ``resets`` counts the episodes that the live host has begun.
+    """
+
+    def __init__(self, manifest: NodesetManifest, launch: Callable[[], Awaitable[HostProcess]]) -> None:
+        self.manifest = manifest
+        self.manifest_there: dict[str, Any] = {}
+        self.resets = 0
+        self._launch = launch
+        self._live: HostProcess | None = None
+        self._lock = asyncio.Lock()
+        self._failed_starts = 0
+        self._last_failure = ""
+
+    async def ensure(self) -> HostProcess:
+        """The live host, started where there is none.
+
+        Raises HostStartFailed; at once, and without another try, after ``STARTS_IN_A_ROW`` failures in a row.
+        """
+        async with self._lock:
+            if self._live is not None and self._live.returncode is None:
+                return self._live
+            await self._drop("it ended between two episodes")
+            if self._failed_starts >= STARTS_IN_A_ROW:
+                raise HostStartFailed(
+                    f"not attempted: {self.manifest.name} failed to start {STARTS_IN_A_ROW} times in a row"
+                    f" ({self._last_failure})",
+                    self.manifest.name,
+                    "start",
+                )
+            try:
+                self._live = await self._launch()
+                await self._compare_regimes(self._live)
+            except HostFailure as failure:
+                await self._drop("its start failed")
+                self._failed_starts += 1
+                self._last_failure = str(failure)
+                raise
+            self._failed_starts = 0
+            self.resets = 0
+            return self._live
+
+    async def discard(self, host: HostProcess, reason: str) -> None:
+        """Kill a host that failed, unless it was replaced already. It is never used again."""
+        async with self._lock:
+            if self._live is host:
+                await self._drop(reason)
+
+    async def recycle(self) -> None:
+        """End the live host in good order; the next ``ensure`` starts a fresh one."""
+        async with self._lock:
+            host, self._live = self._live, None
+            if host is not None:
+                await host.stop(STOP_GRACE_SEC)
+
+    async def memory_mb(self) -> float:
+        """Memory in MB of the live host and all that it started; 0 where there is none."""
+        return await asyncio.to_thread(self._live.tree_memory_mb) if self._live is not None else 0.0
+
+    async def _drop(self, reason: str) -> None:
+        host, self._live = self._live, None
+        if host is not None:
+            await host.kill(reason)
+
+    async def _compare_regimes(self, host: HostProcess) -> None:
+        client = HostClient(host.url, "", self.manifest.name)
+        try:
+            there = await client.manifest(self.manifest.start_deadline_sec)
+        finally:
+            await client.close()
+        before, now = _regimes(self.manifest_there), _regimes(there)
+        if self.manifest_there and before != now:
+            raise HostStartFailed(
+                f"{self.manifest.name} came back in another regime, {now} after {before}:"
+                " its rows would not be bit-comparable",
+                self.manifest.name,
+                "start",
+            )
+        self.manifest_there = there
+
+
+def _regimes(there: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """What of each batched tool's record decides bits."""
+    return {
+        label: tuple(record.get(part) for part in ("regime", "shape", "threads", "digest"))
+        for label, record in there.get("batching", {}).items()
+    }
+
+
+def post_mortem(failure: HostFailure, host: HostProcess | None) -> dict[str, Any]:
+    """What is known of a failed call: ``{nodeset, call, cause, stderr_tail[], detail}``."""
+    return {
+        "nodeset": failure.nodeset,
+        "call": failure.call,
+        "cause": host.exit_cause() if host is not None else "",
+        "stderr_tail": host.tail(TAIL_LINES) if host is not None else [],
+        "detail": failure.detail,
+    }
