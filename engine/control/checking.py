@@ -55,7 +55,10 @@ def prepare(catalog: Catalog, graph: str | Mapping[str, Any]) -> Prepared:
         return Prepared(name, source, None, error.problems)
 
     def resolve(node: Node) -> Ports | None:
-        return resolve_builtin(node) or catalog.resolve(node)
+        try:
+            return resolve_builtin(node) or catalog.resolve(node)
+        except GraphError as error:  # the check expects a ValueError of a config that a tool refuses
+            raise ValueError(str(error)) from None
 
     problems = check_graph(loaded, resolve, [*BUILTIN_TYPES, *catalog.known_types()])
     needed = dict.fromkeys(nodeset_of(node.type) for node in loaded.nodes if "__" in node.type)

@@ -31,6 +31,9 @@ from engine.store.records import EpisodeRow, EvalRequest
 from engine.store.rundir import RunDir, RunDirError
 from engine.store.runs import RunNotFoundError, find_run, list_runs, read_rows
 
+EXIT_WAIT_SEC = 10.0
+"""Given to a run's process to end after its last file; one that hangs there is left to itself."""
+
 
 class LocalControl:
     """:class:`engine.control.protocol.Control` for a root of this machine."""
@@ -54,15 +57,17 @@ class LocalControl:
     def cancel(self, run: str, grace_sec: float) -> None:
         found = self._find(run)
         cancel_run(found, grace_sec)
-        self._reap(found)
+        self._reap(found, EXIT_WAIT_SEC)
 
     def runs(self) -> list[RunReport]:
         return [look.light_report(view) for view in list_runs(self.root)]
 
     def show(self, run: str) -> RunReport:
         found = self._find(run)
-        self._reap(found)
-        return look.full_report(found)
+        report = look.full_report(found)
+        if report.is_over:
+            self._reap(found, EXIT_WAIT_SEC)
+        return report
 
     def episodes(self, run: str) -> list[EpisodeRow]:
         return read_rows(self._find(run))
@@ -123,16 +128,19 @@ class LocalControl:
         except RunNotFoundError as error:
             raise NotFoundError(str(error)) from None
 
-    def _reap(self, run: RunDir) -> None:
+    def _reap(self, run: RunDir, wait_sec: float) -> None:
         """Take down how a run that was started here ended, in its attempt's exit.json."""
         process = self._children.get(run.run_id)
-        if process is None or process.poll() is None or self._children.pop(run.run_id, None) is None:
+        if process is None:
             return
-        job = run.read_job()
-        write_json(
-            run.attempt(job.attempt) / "exit.json",
-            {"rc": process.returncode, "cancelled": job.cancel_requested_at is not None},
-        )
+        try:
+            code = process.wait(wait_sec)
+        except subprocess.TimeoutExpired:
+            return
+        if self._children.pop(run.run_id, None) is not None:
+            job = run.read_job()
+            ended = {"rc": code, "cancelled": job.cancel_requested_at is not None}
+            write_json(run.attempt(job.attempt) / "exit.json", ended)
 
 
 def _eval_request(request: StartRequest, graph_name: str) -> EvalRequest:

@@ -17,6 +17,7 @@ from engine.store.process_identity import identity
 from engine.store.records import EvalRequest, Job, Needs, Spec, Summary, SummaryConfig, now_iso
 from engine.store.rundir import RunDir, create_run_dir
 
+RUN_PROCESS = "engine.evaluation"
 LOGS = ("stdout.log", "stderr.log")
 
 
@@ -102,7 +103,7 @@ def _spawn(run: RunDir, attempt: int) -> subprocess.Popen[bytes]:
     folder = run.attempt(attempt)
     with open(folder / LOGS[0], "ab") as out, open(folder / LOGS[1], "ab") as err:
         return subprocess.Popen(
-            [sys.executable, "-m", "engine.evaluation", "--run-dir", str(run.path)],
+            [sys.executable, "-m", RUN_PROCESS, "--run-dir", str(run.path)],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine.control.local import LocalControl
+from engine.control.reports import NotFoundError, RefusedError, StartRequest
+from tests.fakes.workspace import NODESET, toy_graph
+
+
+def test_a_good_graph_says_what_it_needs_and_what_was_assumed(control: LocalControl) -> None:
+    report = control.check("toy")
+    assert report.ok
+    assert [(use.name, use.parallelism, use.parallelism_assumed) for use in report.nodesets] == [
+        ("env_toy", "replicated", True)
+    ]
+
+
+def test_a_file_and_a_name(control: LocalControl, tmp_path: Path) -> None:
+    file = tmp_path / "mine.json"
+    file.write_text(json.dumps(toy_graph(name="")))
+    assert control.check(str(file)).graph == "mine"
+    assert control.check("toy").path == str(control.root / "workspace" / "graphs" / "toy.json")
+    with pytest.raises(NotFoundError, match="near: toy"):
+        control.check("toyy")
+    with pytest.raises(NotFoundError, match=r"no graph file nothing\.json"):
+        control.check("nothing.json")
+
+
+def test_an_overlay_comes_first(control: LocalControl, tmp_path: Path) -> None:
+    overlay = tmp_path / "overlay"
+    (overlay / "graphs").mkdir(parents=True)
+    (overlay / "graphs" / "toy.json").write_text(json.dumps(toy_graph(nodes=[], edges=[])))
+    assert control.check("toy").ok
+    assert not control.check("toy", overlay).ok
+
+
+def test_all_problems_of_a_graph_at_once(control: LocalControl, tmp_path: Path) -> None:
+    file = tmp_path / "bad.json"
+    nodes = [*toy_graph()["nodes"], {"id": "a", "type": "env_toy__nope"}, {"id": "b", "type": "no_such__x"}]
+    file.write_text(json.dumps(toy_graph(nodes=nodes, edges=[])))
+    found = " ".join(problem.where + problem.message for problem in control.check(str(file)).problems)
+    assert "env_toy__nope" in found
+    assert "no_such__x" in found
+    assert "trigger" in found
+
+
+def test_a_file_that_is_no_graph(control: LocalControl, tmp_path: Path) -> None:
+    file = tmp_path / "bad.json"
+    file.write_text("{")
+    report = control.check(str(file))
+    assert not report.ok
+    assert report.graph == "bad"
+
+
+def test_a_nodeset_that_fails_to_load_is_named_with_its_error(control: LocalControl) -> None:
+    path = control.root / "workspace" / "nodesets" / "env_toy.py"
+    path.write_text(NODESET.replace('name = "env_toy"', "name = 1 / 0"))
+    failed = [p for p in control.check("toy").problems if p.code == "nodeset-failed"]
+    assert len(failed) == 1
+    assert failed[0].where == str(path)
+    assert "ZeroDivisionError" in failed[0].message
+
+
+def test_a_start_is_refused_with_every_problem_and_leaves_nothing(
+    control: LocalControl, tmp_path: Path
+) -> None:
+    file = tmp_path / "bad.json"
+    file.write_text(json.dumps(toy_graph(edges=[])))
+    with pytest.raises(RefusedError) as refused:
+        control.start(StartRequest(graph_name=str(file), worker_count=0, episode_count=0))
+    wheres = " ".join(problem.where for problem in refused.value.problems)
+    assert "worker_count" in wheres
+    assert "episode_count" in wheres
+    assert "evaluate" in wheres
+    with pytest.raises(RefusedError, match="no graph is called 'nope'"):
+        control.start(StartRequest(graph_name="nope"))
+    assert not (control.root / "outputs").exists()

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.control.reports import StartRequest
+from engine.control.requests import request_problems
+
+
+def problems(**fields: Any) -> list[str]:
+    return [p.where for p in request_problems(StartRequest(graph_name="g", **fields))]
+
+
+@pytest.mark.parametrize(
+    ("field", "bad", "good"),
+    [
+        ("worker_count", (0, -1), (1, 64)),
+        ("episode_count", (0, -2), (-1, 1)),
+        ("start_episode_index", (-1,), (0, 5)),
+        ("step_budget", (0, -3), (None, 1)),
+        ("per_step_budget_sec", (0.0, -1.0, float("nan"), float("inf")), (None, 0.5)),
+        ("timeout_sec", (0.0, float("nan")), (None, 3600.0)),
+        ("retries", (-1,), (0, 2)),
+        ("episode_indices", ([], [-1], [3, 3]), (None, [0, 2])),
+        (
+            "label",
+            ("last", "20260518_143052", "20260518_143052_2", "a\x1b[31m"),
+            ("", "baseline v2", "Größe"),
+        ),
+        ("active_workspace_dir", ("relative", "/no/such/folder"), (None, "/")),
+    ],
+)
+def test_each_field_by_itself(field: str, bad: tuple[Any, ...], good: tuple[Any, ...]) -> None:
+    for value in bad:
+        assert problems(**{field: value}) == [field], value
+    for value in good:
+        assert problems(**{field: value}) == [], value
+
+
+def test_episode_selectors(tmp_path: Path) -> None:
+    two = [{"task": "a"}, {"task": "b"}]
+    assert problems(episode_indices=[3, 3], episode_selectors=two) == []
+    assert problems(episode_selectors=two) == ["episode_selectors"]
+    assert problems(episode_indices=[1], episode_selectors=two) == ["episode_selectors"]
+    assert problems(episode_indices=[1], episode_selectors=[{"episode_index": 4}]) == ["episode_selectors"]
+    assert problems(episode_indices=[3, 3], episode_selectors=[{"t": 1}, {"t": 1}]) == ["episode_indices"]
+
+
+def test_everything_at_once() -> None:
+    assert problems(worker_count=0, episode_count=0, label="last", step_budget=0) == [
+        "worker_count",
+        "episode_count",
+        "step_budget",
+        "label",
+    ]

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.control.local import LocalControl
+from engine.control.reports import Difference, StartRequest, VerifyReport
+from engine.store.records import BatchedRecord, EnvironmentRecord, NodesetRecord
+from tests.control.waiting import wait_until_over
+from tests.fakes.runs import fake_line, fake_row, make_run
+
+
+def compare(root: Path, *runs: dict[str, Any]) -> VerifyReport:
+    made = [make_run(root, **run).run_id for run in runs]
+    return LocalControl(root).compare_results(made)
+
+
+def differ(root: Path, left: list[dict[str, Any]], right: list[dict[str, Any]]) -> Difference:
+    """Runs whose episode 1 differs, with these firings."""
+    rows = [fake_row(0), fake_row(1)], [fake_row(0), fake_row(1, trajectory_digest="f" * 32)]
+    report = compare(root, {"rows": rows[0], "logs": {1: left}}, {"rows": rows[1], "logs": {1: right}})
+    assert report.verdict == "different"
+    assert report.difference is not None
+    return report.difference
+
+
+def test_equal_runs_are_the_same_whatever_worker_and_time(tmp_path: Path) -> None:
+    other = [fake_row(1, worker_id=1, elapsed_sec=9.0), fake_row(0)]
+    report = compare(tmp_path, {}, {"rows": other}, {})
+    assert (report.verdict, report.compared, report.difference) == ("same", 2, None)
+    assert len({run.result_digest for run in report.runs}) == 1
+    assert report.determinism == "exact"
+
+
+def test_the_first_port_that_differs_is_named(tmp_path: Path) -> None:
+    left = [fake_line(0, "reset"), fake_line(1, "step"), fake_line(2, "step")]
+    right = [
+        fake_line(0, "reset"),
+        fake_line(1, "step", outputs={"value": 9}, output_digests={"value": "9"}),
+        fake_line(2, "step", output_digests={"value": "8"}),
+    ]
+    found = differ(tmp_path, left, right)
+    assert (found.episode_index, found.step, found.node, found.port) == (1, 1, "step", "value")
+    assert (found.what, found.left.split()[0], found.right.split()[0]) == ("output", "1", "9")
+
+
+def test_another_order_and_another_end_are_named(tmp_path: Path) -> None:
+    base = [fake_line(0, "reset"), fake_line(1, "step")]
+    found = differ(tmp_path / "a", base, [fake_line(0, "reset"), fake_line(1, "think")])
+    assert (found.what, found.step, found.left, found.right) == (
+        "firing",
+        1,
+        "fires step at step 1",
+        "fires think at step 1",
+    )
+    found = differ(tmp_path / "b", base, base[:1])
+    assert (found.what, found.step, found.node, found.right) == ("firing", 1, "step", "has ended")
+    found = differ(tmp_path / "c", base, [base[0], fake_line(1, "step", error="boom")])
+    assert (found.what, found.node, found.right) == ("error", "step", "'boom'")
+
+
+def test_rows_that_differ_without_a_differing_log(tmp_path: Path) -> None:
+    changed = [fake_row(0), fake_row(1, metrics={"success": 0.25})]
+    report = compare(tmp_path, {}, {"rows": changed})
+    assert report.difference is not None
+    assert (report.difference.what, report.difference.episode_index) == ("metrics", 1)
+    missing = compare(tmp_path, {}, {"rows": [fake_row(0)]})
+    assert missing.difference is not None
+    assert (missing.difference.what, missing.difference.right) == ("episode", "is not there")
+
+
+def test_an_episode_that_the_box_failed_is_left_out_and_leaves_it_open(tmp_path: Path) -> None:
+    crash = fake_row(1, status="error", termination="env_crash", error_class="infra", error="exit code 1")
+    report = compare(tmp_path, {}, {"rows": [fake_row(0), crash]})
+    assert (report.verdict, report.compared, report.difference) == ("undecided", 1, None)
+    assert report.runs[1].infra == [1]
+    assert any("the box failed episodes 1" in note for note in report.notes)
+
+
+def test_a_run_that_did_not_complete_proves_nothing(tmp_path: Path) -> None:
+    report = compare(tmp_path, {}, {"status": "cancelled", "error": "Ctrl-C"})
+    assert report.verdict == "undecided"
+    assert any("is cancelled: Ctrl-C" in note for note in report.notes)
+
+
+def test_different_regimes_and_weak_labels_are_said(tmp_path: Path) -> None:
+    def ran(regime: str) -> EnvironmentRecord:
+        return EnvironmentRecord(
+            run_id="x",
+            determinism="seeded",
+            nodesets=[NodesetRecord(name="policy_x", determinism="seeded"), NodesetRecord(name="env_x")],
+            batched=[BatchedRecord(nodeset="policy_x", tool="policy_x__act", regime=regime, threads=1)],
+        )
+
+    report = compare(tmp_path, {"environment": ran("free")}, {"environment": ran("padded")})
+    assert report.determinism == "seeded"
+    assert any("not bit-comparable: regime 'free' against 'padded'" in note for note in report.notes)
+    assert "policy_x declares determinism seeded" in report.notes
+
+
+def test_verify_runs_each_worker_count_and_tries_failed_episodes_again(control: LocalControl) -> None:
+    watched: list[str] = []
+
+    def watch(run: str) -> None:
+        wait_until_over(control, run)
+        watched.append(run)
+
+    report = control.verify(StartRequest(graph_name="toy", episode_count=2), [1, 3], watch)
+    assert report.verdict == "same"
+    assert [run.worker_count for run in report.runs] == [1, 3]
+    assert [run.run_id for run in report.runs] == watched
+    assert [run.summary.config.worker_count for run in reversed(control.runs())] == [1, 3]
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_the_run_without_environment_record_weakens_the_label(tmp_path: Path, order: tuple[int, int]) -> None:
+    runs = [make_run(tmp_path), make_run(tmp_path)]
+    runs[0].environment.unlink()
+    report = LocalControl(tmp_path).compare_results([runs[i].run_id for i in order])
+    assert report.determinism == "none"
