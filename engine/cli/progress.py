@@ -58,7 +58,7 @@ def describe(report: RunReport, pace: Pace) -> str:
     """The run in one line: done, errors, rate, time to go, running success with its interval."""
     summary = report.summary
     if not summary.total_episodes:
-        return (report.progress.activity if report.progress else "") or report.status
+        return (report.progress.activity if report.progress else "") or "starting"
     parts = [f"{summary.completed_count}/{summary.total_episodes} episodes"]
     if summary.error_count:
         parts.append(f"{summary.error_count} errors")

@@ -82,9 +82,11 @@ def say_where_next(report: RunReport, rows: Sequence[EpisodeRow]) -> None:
     interesting = next(
         (row for row in rows if row.status != "completed" or row.metrics.get("success") == 0), None
     )
+    hints = [(f"evaltower episodes {run}", "every episode (--failed: those that went wrong)")]
+    if interesting is not None:
+        hints.append((f"evaltower log {run} {interesting.episode_index}", "one that failed, step by step"))
+    hints.append((f"evaltower show {run}", "this result again"))
     say("")
     say("Where to look next:")
-    say(f"  evaltower episodes {run}            every episode (--failed: those that went wrong)")
-    if interesting is not None:
-        say(f"  evaltower log {run} {interesting.episode_index}".ljust(50) + "one that failed, step by step")
-    say(f"  evaltower show {run}".ljust(50) + "this result again")
+    for line, what in hints:
+        say(f"  {line:<44}  {what}")

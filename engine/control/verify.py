@@ -20,13 +20,14 @@ INFRA_RETRIES = 2
 def compare_runs(runs: Sequence[RunDir]) -> VerifyReport:
     """Compare every run with the first. Episodes that the box failed in either are left out, and counted."""
     rows = [Rows(run) for run in runs]
-    environments = [_environment(run) for run in runs]
+    notes: list[str] = []
+    environments = _environments(runs, notes)
     difference = next(
         (found for other in rows[1:] if (found := first_difference(rows[0], other)) is not None), None
     )
     unmeasured = set().union(*(r.infra for r in rows))
     compared = len(set().union(*(r.by_identity for r in rows)) - unmeasured)
-    notes = _notes(runs, rows, environments)
+    notes += _notes(runs, rows, environments)
     complete = compared > 0 and not unmeasured and all(view_run(run).status == "completed" for run in runs)
     return VerifyReport(
         verdict="different" if difference else "same" if complete else "undecided",
@@ -51,11 +52,16 @@ def _verified(rows: Rows, worker_count: int) -> VerifiedRun:
     )
 
 
-def _environment(run: RunDir) -> EnvironmentRecord:
-    try:
-        return run.read_environment()
-    except RunDirError:  # it ended before it knew
-        return EnvironmentRecord(run_id=run.run_id, determinism="none")
+def _environments(runs: Sequence[RunDir], notes: list[str]) -> list[EnvironmentRecord]:
+    """What each run says of itself; one that says nothing has the weakest label, and a note."""
+    found = []
+    for run in runs:
+        try:
+            found.append(run.read_environment())
+        except RunDirError as error:
+            found.append(EnvironmentRecord(run_id=run.run_id, determinism="none"))
+            notes.append(str(error))
+    return found
 
 
 def _notes(

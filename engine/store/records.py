@@ -297,17 +297,17 @@ class NodesetRecord(msgspec.Struct, kw_only=True):
 class BatchedRecord(msgspec.Struct, kw_only=True):
     """How a batched tool ran. Results of different regimes, shapes, threads or CPUs are not bit-comparable.
 
-    shape: rows of a padded forward, None where any. digest: BLAKE2b-128 hex of the load-time check's
-    outputs. rows: how many rows the check compared.
+    shape: rows of a padded forward, None where any. threads: library → threads. versions: library → version
+    or files. digest: BLAKE2b-128 hex of the load-time check's outputs. rows: how many rows it compared.
     """
 
     nodeset: str
     tool: str
     regime: str
     shape: int | None = None
-    threads: int | None = None
+    threads: dict[str, int | None] | None = None
     cpu: str = ""
-    versions: dict[str, str] = {}
+    versions: dict[str, Any] = {}
     digest: str = ""
     rows: int = 0
 

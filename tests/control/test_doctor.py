@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from engine.control.local import LocalControl
-from tests.fakes.runs import make_run
+from tests.fakes.finished_runs import make_run
 from tests.fakes.workspace import NODESET
 
 

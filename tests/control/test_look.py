@@ -14,7 +14,7 @@ from engine.store.jsonl import LineAppender
 from engine.store.process_identity import identity
 from engine.store.records import Job
 from tests.control.waiting import wait_for
-from tests.fakes.runs import fake_line, fake_row, make_run
+from tests.fakes.finished_runs import fake_line, fake_row, make_run
 
 LOGS = {0: [fake_line(0, "reset"), fake_line(1, "step")]}
 

@@ -9,7 +9,7 @@ from engine.control.local import LocalControl
 from engine.control.reports import Difference, StartRequest, VerifyReport
 from engine.store.records import BatchedRecord, EnvironmentRecord, NodesetRecord
 from tests.control.waiting import wait_until_over
-from tests.fakes.runs import fake_line, fake_row, make_run
+from tests.fakes.finished_runs import fake_line, fake_row, make_run
 
 
 def compare(root: Path, *runs: dict[str, Any]) -> VerifyReport:
@@ -91,7 +91,7 @@ def test_different_regimes_and_weak_labels_are_said(tmp_path: Path) -> None:
             run_id="x",
             determinism="seeded",
             nodesets=[NodesetRecord(name="policy_x", determinism="seeded"), NodesetRecord(name="env_x")],
-            batched=[BatchedRecord(nodeset="policy_x", tool="policy_x__act", regime=regime, threads=1)],
+            batched=[BatchedRecord(nodeset="policy_x", tool="policy_x__act", regime=regime)],
         )
 
     report = compare(tmp_path, {"environment": ran("free")}, {"environment": ran("padded")})
@@ -120,3 +120,4 @@ def test_the_run_without_environment_record_weakens_the_label(tmp_path: Path, or
     runs[0].environment.unlink()
     report = LocalControl(tmp_path).compare_results([runs[i].run_id for i in order])
     assert report.determinism == "none"
+    assert any("environment.json is not there" in note for note in report.notes)

@@ -13,7 +13,7 @@ from engine.store.jsonl import LineAppender
 from engine.store.records import EnvironmentRecord, RunStatus, now_iso
 from engine.store.rundir import RunDir
 from engine.store.runs import read_rows
-from tests.fakes.runs import fake_row
+from tests.fakes.finished_runs import fake_row
 
 
 def main() -> None:

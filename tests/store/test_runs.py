@@ -17,7 +17,7 @@ from engine.store.process_identity import ProcessIdentity, identity
 from engine.store.records import EpisodeRow, Job, RunStatus, Summary, SummaryConfig
 from engine.store.rundir import RunDir, RunDirError, create_run_dir
 from engine.store.runs import RunNotFoundError, find_run, list_runs, read_rows, view_run
-from tests.fakes.runs import make_run, make_spec
+from tests.fakes.finished_runs import make_run, make_spec
 
 NOON = datetime(2026, 5, 18, 12, 0, 0)
 
