@@ -71,7 +71,7 @@ class Adapter:
             raise TypeError(f"{self._name} has no render(): run it with frames=none")
         frame = render(mode="rgb_array") if offers(render, "mode") else render()
         if frame is None:
-            raise TypeError(f"{self._name}: render() gave nothing: run it with frames=render")
+            raise TypeError(f"{self._name}: render() gave no frame; was it made with frames=render?")
         return image(frame)
 
     def step_limit(self) -> int | None:

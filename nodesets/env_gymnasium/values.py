@@ -35,10 +35,10 @@ def plain(value: Any) -> Any:
 
 def number(value: Any, what: str) -> float:
     """A reward as one float; TypeError where it is not one number."""
-    try:
-        return float(np.asarray(value, dtype=np.float64).reshape(()))
-    except (TypeError, ValueError):
-        raise TypeError(f"{what} is {value!r}, not one number") from None
+    array = np.asarray(value)
+    if array.size != 1 or array.dtype.kind not in "biuf":
+        raise TypeError(f"{what} is {value!r}, not one number")
+    return float(array.item())
 
 
 def image(frame: Any) -> np.ndarray:

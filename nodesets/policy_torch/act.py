@@ -121,7 +121,8 @@ class Act(BaseCanvasNode):
         import torch
 
         device = self.config["device"]
-        with torch.inference_mode():
+        # TorchScript's optimiser rewrites a module after its first calls: bits would depend on their number.
+        with torch.inference_mode(), torch.jit.optimized_execution(False):
             seen = torch.from_numpy(observations).to(device)
             if not self._state_size:
                 return self.policy(seen).cpu().numpy(), states

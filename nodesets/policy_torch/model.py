@@ -65,8 +65,9 @@ def load_policy(path: Path, architecture: Mapping[str, Any] | None, device: str)
     except PolicyFileError:
         raise
     except Exception as error:
-        raise PolicyFileError(f"{path}: {type(error).__name__}: {error}") from error
-    return module.eval().requires_grad_(False)
+        words = " ".join(str(error).split())
+        raise PolicyFileError(f"{path}: {type(error).__name__}: {words}") from error
+    return module.eval()
 
 
 def _is_torchscript(path: Path) -> bool:
