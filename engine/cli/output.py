@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import click
@@ -37,6 +37,17 @@ def put_json(document: Any) -> None:
     from engine.store.strict_json import encode_indented
 
     click.echo(encode_indented(document), nl=False)
+
+
+def put_json_list(items: Iterable[Any]) -> None:
+    """One JSON document, a list, written as its items come; one item a line."""
+    from engine.store.strict_json import encode
+
+    before = b"["
+    for item in items:
+        click.echo(before + b"\n" + encode(item), nl=False)
+        before = b","
+    click.echo(b"[]" if before == b"[" else b"\n]")
 
 
 def put_table(header: Sequence[str], rows: Sequence[Sequence[str | Cell]]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from engine.cli.app import App
-from engine.cli.output import put
+from engine.cli.output import put, put_json_list
 
 LONGEST_VALUE = 60
 
@@ -19,23 +19,25 @@ LONGEST_VALUE = 60
 @click.option("--node", metavar="N", help="Only firings of this node (id, label or type).")
 @click.option("--errors", is_flag=True, help="Only firings that went wrong.")
 @click.option("--follow", is_flag=True, help="Wait for more until the episode has ended.")
-@click.option("--json", "as_json", is_flag=True, help="The log's lines as they are, one JSON document each.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="One JSON document on stdout: the log's lines, as they come."
+)
 @click.pass_obj
 def command(
     app: App, /, *, run: str, episode: str, node: str | None, errors: bool, follow: bool, as_json: bool
 ) -> None:
     """Show EPISODE (an index, or its folder's name) of RUN, one row a node firing."""
-    from engine.store.strict_json import encode
-
-    for line in app.control.log(run, episode, follow=follow):
-        if node is not None and node not in (line["node_id"], line.get("node_label"), line.get("node_type")):
-            continue
-        if errors and not line.get("error"):
-            continue
-        if as_json:
-            click.echo(encode(line))
-        else:
-            put(_row(line), "red" if line.get("error") else None)
+    lines = (
+        line
+        for line in app.control.log(run, episode, follow=follow)
+        if (node is None or node in (line["node_id"], line.get("node_label"), line.get("node_type")))
+        and (line.get("error") or not errors)
+    )
+    if as_json:
+        put_json_list(lines)
+        return
+    for line in lines:
+        put(_row(line), "red" if line.get("error") else None)
 
 
 def _row(line: Mapping[str, Any]) -> str:

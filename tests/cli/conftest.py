@@ -1,0 +1,54 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+
+from engine.cli.app import run_command_line
+from engine.control import start
+from engine.main import open_control
+from tests.fakes.workspace import make_root
+
+
+class Said(NamedTuple):
+    """What a command line left: exit code, stdout, stderr."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return msgspec.json.decode(self.out)
+
+
+Shell = Callable[..., Said]
+
+
+@pytest.fixture(scope="session")
+def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One for all tests, so that the built-in nodesets are scanned once."""
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture
+def root(tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A root with the graph ``toy``; its runs end as the selector ``fake`` says."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache_home))
+    monkeypatch.setattr(start, "RUN_PROCESS", "tests.fakes.run_process")
+    return make_root(tmp_path / "root")
+
+
+@pytest.fixture
+def shell(root: Path, capfd: pytest.CaptureFixture[str]) -> Shell:
+    """Runs ``evaltower`` with these words, in this process, for the root."""
+
+    def run(*words: str) -> Said:
+        capfd.readouterr()
+        code = run_command_line(open_control, ["--root", str(root), *words])
+        return Said(code, *capfd.readouterr())
+
+    return run

@@ -1,0 +1,101 @@
+"""The frame of the command line: what is imported, colours, exit codes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pexpect
+import pytest
+
+from engine.cli.app import COMMANDS
+from tests.cli.conftest import Shell
+from tests.fakes.finished_runs import make_run
+
+HEAVY = ("textual", "numpy", "scipy", "torch", "aiohttp", "rich", "msgspec", "engine.control")
+
+
+def imported_by(*words: str) -> set[str]:
+    code = (
+        "import sys; from engine.main import open_control; from engine.cli.app import run_command_line\n"
+        "code = run_command_line(open_control, sys.argv[1:])\n"
+        "print(*sys.modules, file=sys.stderr); sys.exit(code)"
+    )
+    child = subprocess.run(
+        [sys.executable, "-c", code, *words], capture_output=True, text=True, timeout=60, check=True
+    )
+    return set(child.stderr.split())
+
+
+def test_help_imports_nothing_heavy() -> None:
+    assert imported_by("--help").isdisjoint(HEAVY)
+
+
+@pytest.mark.parametrize("words", [("runs",), ("show", "last"), ("episodes", "last"), ("log", "last", "0")])
+def test_looking_at_runs_imports_no_numpy_torch_textual_or_server(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    make_run(tmp_path)
+    found = imported_by("--root", str(tmp_path), *words)
+    assert found.isdisjoint({"textual", "numpy", "scipy", "torch", "aiohttp", "psutil", "engine.evaluation"})
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(shell: Shell, command: str) -> None:
+    said = shell(command, "--help")
+    assert said.code == 0
+    assert said.out.startswith(f"Usage: evaltower {command}")
+
+
+def test_usage_errors_are_2_and_one_message(shell: Shell) -> None:
+    for words in (("nope",), ("run",), ("run", "toy", "-w", "many"), ("show", "last"), ("run", "toyy")):
+        said = shell(*words)
+        assert said.code == 2, words
+        assert said.out == ""
+        assert "Traceback" not in said.err
+    assert "near: toy" in shell("run", "toyy").err
+    assert "worker_count: is 0" in shell("run", "toy", "-w", "0").err
+
+
+def test_colour_only_on_a_terminal_that_wants_it(tmp_path: Path) -> None:
+    make_run(tmp_path)
+
+    def shown(**environment: str) -> str:
+        child = pexpect.spawn(
+            sys.executable,
+            ["-m", "engine.main", "--root", str(tmp_path), "runs"],
+            env={"PATH": "/usr/bin:/bin", "TERM": "xterm-256color", **environment},
+            encoding="utf-8",
+            timeout=60,
+            dimensions=(40, 200),
+        )
+        text: str = child.read()
+        child.close()
+        assert child.exitstatus == 0
+        return text
+
+    assert "\x1b[32mcompleted" in shown()
+    assert "\x1b" not in shown(NO_COLOR="1")
+    piped = subprocess.run(
+        [sys.executable, "-m", "engine.main", "--root", str(tmp_path), "runs"],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert "\x1b" not in piped.stdout
+
+
+def test_a_reader_that_leaves_is_no_traceback(tmp_path: Path) -> None:
+    for _ in range(2):
+        make_run(tmp_path)
+    child = subprocess.Popen(
+        [sys.executable, "-m", "engine.main", "--root", str(tmp_path), "runs"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    assert child.stderr is not None
+    child.stdout.close()
+    assert child.stderr.read() == ""
+    child.stderr.close()
+    assert child.wait(60) == 1

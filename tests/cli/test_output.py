@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+import pytest
+
+from engine.cli.output import put_table
+from engine.cli.progress import clock, number
+
+
+def test_columns_are_aligned_and_nothing_is_cut_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    put_table(["n", "what"], [["1", "家" * 60 + "[bold]"], ["20", "\x1b[2J"]])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == [" n  what", " 1  " + "家" * 60 + "[bold]", "20  ␛[2J"]
+
+
+def test_an_empty_table_is_its_header(capsys: pytest.CaptureFixture[str]) -> None:
+    put_table(["run", "status"], [])
+    assert capsys.readouterr().out == "run  status\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.4, "0 s"), (59.4, "59 s"), (59.6, "1:00"), (185, "3:05"), (7800, "2:10:00")]
+)
+def test_durations(seconds: float, text: str) -> None:
+    assert clock(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(None, "-"), (0.75, "0.750"), (-3, "-3.000"), (12345.678, "1.235e+04")]
+)
+def test_numbers(value: float | None, text: str) -> None:
+    assert number(value) == text

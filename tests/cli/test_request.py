@@ -1,0 +1,76 @@
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine.cli.request import build_request, parse_indices, parse_selectors, parse_worker_counts
+
+NOTHING: dict[str, Any] = {
+    "count": None, "every": False, "episodes": None, "start": 0, "selectors": (), "split": "", "dataset": "",
+    "step_budget": None, "seed": 0, "timeout": None, "step_timeout": None, "label": "", "workspace": None,
+}  # fmt: skip
+
+
+@given(st.lists(st.integers(0, 9999), min_size=1, max_size=20))
+def test_indices_read_back(indices: list[int]) -> None:
+    assert parse_indices(",".join(map(str, indices))) == indices
+
+
+def test_ranges() -> None:
+    assert parse_indices("0,3, 7-9") == [0, 3, 7, 8, 9]
+    for bad in ("", "a", "3-", "-3", "5-2", "1,,2", "0-99999999", "²"):
+        with pytest.raises(click.BadParameter, match=r"I-J|a range"):
+            parse_indices(bad)
+
+
+def test_selectors_are_json_where_they_read_as_json() -> None:
+    pairs = ("env_id=BabyAI-GoToLocal-v0", "env_seed=4", "flag=true", 'text="4"', "empty=", "a=b=c", "n=NaN")
+    assert parse_selectors(pairs) == {
+        "env_id": "BabyAI-GoToLocal-v0",
+        "env_seed": 4,
+        "flag": True,
+        "text": "4",
+        "empty": "",
+        "a": "b=c",
+        "n": "NaN",
+    }
+    for bad in (("env_id",), ("=x",), ("a=1", "a=2")):
+        with pytest.raises(click.BadParameter):
+            parse_selectors(bad)
+
+
+def test_worker_counts() -> None:
+    assert parse_worker_counts("1,3,8") == [1, 3, 8]
+    for bad in ("1", "0,2", "2,2", "a,b", ""):
+        with pytest.raises(click.BadParameter):
+            parse_worker_counts(bad)
+
+
+@pytest.mark.parametrize(
+    ("given_options", "default", "expected"),
+    [
+        ({}, None, (-1, None)),
+        ({}, 24, (24, None)),
+        ({"count": 3}, 24, (3, None)),
+        ({"every": True}, 24, (-1, None)),
+        ({"episodes": "2,5"}, None, (-1, [2, 5])),
+    ],
+)
+def test_which_episodes(
+    given_options: dict[str, Any], default: int | None, expected: tuple[Any, ...]
+) -> None:
+    request = build_request("g", NOTHING | given_options, default)
+    assert (request.episode_count, request.episode_indices) == expected
+
+
+@pytest.mark.parametrize(
+    "contradiction",
+    [{"count": 3, "every": True}, {"count": 3, "episodes": "1"}, {"count": 0}, {"episodes": "1", "start": 2}],
+)
+def test_contradictions_are_usage_errors(contradiction: dict[str, Any]) -> None:
+    with pytest.raises(click.UsageError):
+        build_request("g", NOTHING | contradiction)
