@@ -95,7 +95,7 @@ class BaseCanvasNode(ABC):
     A tool with ``batched = True`` is called once for several callers: ``forward`` gets
     ``{"_samples": [inputs, ...]}`` and returns ``{"_outputs": [outputs, ...]}``, same length and order. Each
     sample carries ``"_key"``, an int in [0, 2**63) drawn from (run seed, episode, node id, firing): the only
-    randomness that it may use. ``sample_rows(n, rng) -> list[inputs]``, if defined, feeds the load-time check.
+    randomness it may use. ``sample_rows(n, rng) -> list[inputs]``, if defined, feeds the load-time check.
     """
 
     node_type: ClassVar[str]

@@ -6,12 +6,11 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine.components.builtin_ports import BUILTIN_TYPES, resolve_builtin
-from engine.components.catalog import Catalog, NodesetManifest, nodeset_of
+from engine.components.catalog import Catalog, NodesetManifest
+from engine.components.checking import all_problems, needed_nodesets, resolver
 from engine.components.discover import discover
 from engine.components.roots import standard_roots
-from engine.graph.check import check_graph
-from engine.graph.model import GraphError, Node, Ports
+from engine.graph.model import GraphError
 from engine.graph.plan import Plan, plan_graph
 from engine.graph.read import parse_graph
 from engine.store.records import Spec
@@ -34,19 +33,14 @@ def load(run: RunDir, spec: Spec) -> Loaded:
     overlay = Path(spec.active_workspace_dir) if spec.active_workspace_dir is not None else None
     catalog = discover(standard_roots([run.root / "workspace"], overlay))
 
-    def resolve(node: Node) -> Ports | None:
-        return resolve_builtin(node) or catalog.resolve(node)
-
     graph = parse_graph(spec.graph, str(run.graph))
-    problems = check_graph(graph, resolve, [*BUILTIN_TYPES, *catalog.known_types()])
-    errors = [problem for problem in problems if problem.severity == "error"]
+    errors = [problem for problem in all_problems(graph, catalog) if problem.severity == "error"]
     if errors:
         raise GraphError(errors, str(run.graph))
-    used = dict.fromkeys(nodeset_of(node.type) for node in graph.nodes if "__" in node.type)
-    nodesets = {name: catalog.nodesets[name] for name in used}
+    nodesets = {name: catalog.nodesets[name] for name in needed_nodesets(graph)}
     _tell_changes(spec, catalog)
     env = next((manifest for manifest in nodesets.values() if manifest.panel is not None), None)
-    return Loaded(plan_graph(graph, resolve), nodesets, env)
+    return Loaded(plan_graph(graph, resolver(catalog)), nodesets, env)
 
 
 def _tell_changes(spec: Spec, catalog: Catalog) -> None:

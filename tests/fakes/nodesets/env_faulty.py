@@ -1,6 +1,6 @@
 """An environment that fails on demand. Selectors: ``fault`` (what), ``at`` (the episode that it strikes).
 
-``FAULTY_START`` in the environment strikes at start: ``raise``, ``exit``, ``hang``, or n with a counter
+``FAULTY_START`` strikes at start: ``raise_in_constructor``, ``raise``, ``exit``, or n with a counter
 in ``FAULTY_COUNTER``: the n-th start raises.
 """
 
@@ -137,6 +137,9 @@ def in_the_middle() -> None:
         ctypes.string_at(0)
     if WORLD.strikes("kill"):
         os.kill(os.getpid(), signal.SIGKILL)
+    if WORLD.strikes("kill_once") and not Path(WORLD.fields["marker"]).exists():
+        Path(WORLD.fields["marker"]).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
     if WORLD.strikes("hang_step"):
         hang()
     if WORLD.strikes("late"):
@@ -157,13 +160,15 @@ class FaultyNodeSet(BaseNodeSet):
     default_per_step_budget_sec = 2.0
 
     def __init__(self) -> None:
+        if os.environ.get("FAULTY_START") == "raise_in_constructor":
+            raise RuntimeError("no constructor for this simulator")
+
+    async def initialize(self, **kwargs: Any) -> None:
         mode = os.environ.get("FAULTY_START", "")
         if mode == "raise":
             raise RuntimeError("no licence for this simulator")
         if mode == "exit":
             os._exit(7)
-        if mode == "hang":
-            hang()
         if mode.isdigit() and count_start() == int(mode):
             raise RuntimeError(f"start {mode} fails")
 
