@@ -1,0 +1,169 @@
+"""However a run ends, what finished is whole on disk and nothing of it stays alive."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import psutil
+import pytest
+
+from engine.store.jsonl import read_lines
+from engine.store.records import EpisodeFile
+from engine.store.rundir import RunDir
+from engine.store.runs import read_rows, view_run
+from tests.fakes.graphs import env_graph
+from tests.fakes.real_runs import RUN_DEADLINE_SEC, finished, make_root, started
+
+GRAPH = env_graph("env_faulty")
+STRICT = {"parse_constant": lambda name: pytest.fail(f"{name} in JSON")}
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return make_root(tmp_path)
+
+
+def until(condition: Callable[[], Any], process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + RUN_DEADLINE_SEC
+    while not condition():
+        assert process.poll() is None, "the run ended early"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def processes_of(run: RunDir) -> list[psutil.Process]:
+    def mentions(process: psutil.Process) -> bool:
+        try:
+            return any(run.run_id in word for word in process.cmdline()) and process.status() != "zombie"
+        except psutil.Error:
+            return False
+
+    return [process for process in psutil.process_iter() if mentions(process)]
+
+
+def assert_all_gone(run: RunDir) -> None:
+    _, alive = psutil.wait_procs(processes_of(run), timeout=10)
+    assert alive == []
+
+
+def assert_nothing_torn(run: RunDir) -> None:
+    """Every JSON file parses, and every episode with a row can be read alone."""
+    for path in run.path.rglob("*.json"):
+        json.loads(path.read_bytes().decode("utf-8"), **STRICT)
+    for row in read_rows(run):
+        folder = run.episodes / f"ep{row.episode_index:04d}"
+        kept = msgspec.json.decode((folder / "episode.json").read_bytes(), type=EpisodeFile)
+        assert kept.episode == row
+        log = (folder / "log.jsonl").read_bytes()
+        assert log.endswith(b"\n")
+        for line in log.splitlines():
+            json.loads(line, **STRICT)
+
+
+def is_hanging(run: RunDir) -> bool:
+    progress = run.read_progress()
+    worker = progress.workers[0] if progress is not None and progress.workers else None
+    return worker is not None and (worker.episode_index, worker.step, worker.node) == (2, 1, "step")
+
+
+def test_a_cancelled_run_records_what_it_was_playing(root: Path) -> None:
+    selectors = {"fault": "hang_step", "at": 2}
+    with started(root, GRAPH, episode_count=6, selectors=selectors, per_step_budget_sec=60) as (run, process):
+        until(lambda: is_hanging(run), process)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(RUN_DEADLINE_SEC) == 1
+        summary = run.read_summary()
+        assert summary.status == "cancelled"
+        assert [(row.episode_index, row.status) for row in summary.episodes] == [
+            (0, "completed"),
+            (1, "completed"),
+            (2, "cancelled"),
+        ]
+        assert run.is_done()
+        assert_nothing_torn(run)
+        assert_all_gone(run)
+
+
+def test_a_run_that_outlives_its_time_limit_ends_with_what_it_has(root: Path) -> None:
+    selectors = {"fault": "hang_step", "at": 1}
+    run = finished(root, GRAPH, episode_count=3, selectors=selectors, per_step_budget_sec=60, timeout_sec=8.0)
+    summary = run.read_summary()
+    assert (summary.status, summary.error) == ("error", "the run's time limit of 8 s was reached")
+    assert summary.episodes[0].status == "completed"
+    assert_all_gone(run)
+
+
+def test_a_finished_run_leaves_nothing_behind(root: Path) -> None:
+    run = finished(root, GRAPH, episode_count=3, worker_count=2)
+    assert run.read_summary().status == "completed"
+    assert_nothing_torn(run)
+    assert_all_gone(run)
+
+
+def kill_at(root: Path, moment: float) -> None:
+    with started(root, GRAPH, episode_count=40, worker_count=2) as (run, process):
+        try:
+            process.wait(moment)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        process.wait(RUN_DEADLINE_SEC)
+        assert_all_gone(run)
+        assert_nothing_torn(run)
+        expected = "completed" if run.is_done() else "aborted"
+        assert view_run(run).status == expected
+        counted = json.loads(run.summary.read_bytes())["completed_count"]
+        assert counted <= len(read_rows(run))
+
+
+def moments(count: int) -> list[float]:
+    rng = random.Random(20261129)
+    return [round(rng.uniform(0.3, 4.0), 3) for _ in range(count)]
+
+
+@pytest.mark.parametrize("moment", moments(4))
+def test_sigkill_tears_nothing(root: Path, moment: float) -> None:
+    kill_at(root, moment)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", moments(50)[4:])
+def test_sigkill_tears_nothing_at_any_moment(root: Path, moment: float) -> None:
+    kill_at(root, moment)
+
+
+def test_two_tasks_with_one_index_keep_their_own_folders(root: Path) -> None:
+    run = finished(
+        root,
+        GRAPH,
+        episode_indices=[3, 3],
+        episode_selectors=[{"task_id": "pick"}, {"task_id": "../place"}],
+    )
+    names = sorted(path.name for path in run.episodes.iterdir())
+    assert names[0] == "ep0003"
+    assert names[1].startswith("ep0003_")
+    assert run.read_summary().aggregate_by_task.keys() == {"pick", "../place"}
+    for name in names:
+        assert len(list(read_lines(run.episodes / name / "log.jsonl"))) > 0
+
+
+def test_all_is_what_the_environment_has(root: Path) -> None:
+    run = finished(root, GRAPH, episode_count=-1, start_episode_index=90, worker_count=3)
+    summary = run.read_summary()
+    assert (summary.total_episodes, summary.completed_count) == (10, 10)
+    assert summary.config.split == "all"
+
+
+def test_an_episode_beyond_the_environment_refuses_the_run(root: Path) -> None:
+    run = finished(root, GRAPH, episode_indices=[5, 500])
+    summary = run.read_summary()
+    assert summary.status == "error"
+    assert "episode 500 is beyond the environment's 100" in (summary.error or "")
+    assert run.is_done()
