@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
-from engine.cli.progress import Pace, describe
+from engine.cli.progress import Pace, fare
 from engine.cli.text import visible
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ def bars() -> Iterator[Bars]:
     with Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
-        TextColumn("{task.completed:.0f}/{task.total:.0f}", markup=False),
-        TextColumn("{task.fields[now]}", markup=False),
+        TextColumn("{task.fields[count]:>7} {task.fields[now]}", markup=False),
         console=console,
         transient=True,
         refresh_per_second=REFRESH_A_SEC,
@@ -41,24 +40,22 @@ def bars() -> Iterator[Bars]:
 class Bars:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._all = progress.add_task("all", total=1, now="")
-        self._workers: dict[int, TaskID] = {}
+        self._tasks: dict[str, TaskID] = {}
 
     def show(self, report: RunReport, pace: Pace) -> None:
         summary = report.summary
-        total = summary.total_episodes or 1
-        now = visible(describe(report, pace))
-        self._progress.update(self._all, completed=summary.completed_count, total=total, now=now)
+        self._show("all", summary.completed_count, summary.total_episodes, fare(report, pace))
         for worker in report.progress.workers if report.progress else []:
-            if worker.worker_id not in self._workers:
-                task = self._progress.add_task(f"worker {worker.worker_id}", total=1, now="")
-                self._workers[worker.worker_id] = task
-            self._progress.update(
-                self._workers[worker.worker_id],
-                completed=worker.episodes_done,
-                total=worker.episodes_total or 1,
-                now=visible(doing(worker)),
-            )
+            name = f"worker {worker.worker_id}"
+            self._show(name, worker.episodes_done, worker.episodes_total, doing(worker))
+
+    def _show(self, name: str, done: int, total: int, now: str) -> None:
+        if name not in self._tasks:
+            self._tasks[name] = self._progress.add_task(name, total=1, count="", now="")
+        count = f"{done}/{total}" if total else ""
+        self._progress.update(
+            self._tasks[name], completed=done, total=total or 1, count=count, now=visible(now)
+        )
 
 
 def doing(worker: WorkerProgress) -> str:

@@ -24,12 +24,12 @@ class Cell(NamedTuple):
 
 def say(text: str, colour: str | None = None) -> None:
     """Narrate: one line to stderr."""
-    click.echo(click.style(visible(text), fg=colour), err=True)
+    click.echo(_styled(visible(text), colour), err=True)
 
 
 def put(text: str = "", colour: str | None = None) -> None:
     """One line of data to stdout."""
-    click.echo(click.style(visible(text), fg=colour))
+    click.echo(_styled(visible(text), colour))
 
 
 def put_json(document: Any) -> None:
@@ -68,9 +68,13 @@ def put_table(header: Sequence[str], rows: Sequence[Sequence[str | Cell]]) -> No
             length = cell_len(cell.text)
             text = set_cell_size(cell.text, width - 1) + "…" if length > width else cell.text
             padding = " " * max(0, width - length)
-            styled = click.style(text, fg=cell.colour) if cell.colour else text
+            styled = _styled(text, cell.colour)
             parts.append(padding + styled if is_right else styled + padding)
         click.echo(GAP.join(parts).rstrip())
+
+
+def _styled(text: str, colour: str | None) -> str:
+    return click.style(text, fg=colour) if colour and text else text
 
 
 def _shown(cell: str | Cell) -> Cell:

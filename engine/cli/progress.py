@@ -55,11 +55,18 @@ def headline(stats: dict[str, MetricStats]) -> str | None:
 
 
 def describe(report: RunReport, pace: Pace) -> str:
-    """The run in one line: done, errors, rate, time to go, running success with its interval."""
+    """The run in one line: done, then how it fares."""
     summary = report.summary
-    if not summary.total_episodes:
-        return (report.progress.activity if report.progress else "") or "starting"
-    parts = [f"{summary.completed_count}/{summary.total_episodes} episodes"]
+    done = [f"{summary.completed_count}/{summary.total_episodes} episodes"] if summary.total_episodes else []
+    return " · ".join([*done, fare(report, pace)])
+
+
+def fare(report: RunReport, pace: Pace) -> str:
+    """Errors, rate, time to go, running success with its interval; before the first episode, what goes on."""
+    summary = report.summary
+    parts = []
+    if report.progress and report.progress.activity:
+        parts.append(report.progress.activity)
     if summary.error_count:
         parts.append(f"{summary.error_count} errors")
     if (rate := pace.episodes_per_sec) is not None:
@@ -71,7 +78,7 @@ def describe(report: RunReport, pace: Pace) -> str:
     if name := headline(summary.metric_stats):
         stats = summary.metric_stats[name]
         parts.append(f"{name} {number(stats.mean)}{interval(stats, ' ')} (n {stats.n})")
-    return " · ".join(parts)
+    return " · ".join(parts or ["starting"])
 
 
 def clock(seconds: float) -> str:

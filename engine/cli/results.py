@@ -80,7 +80,7 @@ def say_where_next(report: RunReport, rows: Sequence[EpisodeRow]) -> None:
     """Commands worth a try after this run."""
     run = report.run_id
     interesting = next(
-        (row for row in rows if row.status != "completed" or row.metrics.get("success") == 0), None
+        (row for row in rows if row.status == "error" or row.metrics.get("success") == 0), None
     )
     hints = [(f"evaltower episodes {run}", "every episode (--failed: those that went wrong)")]
     if interesting is not None:
