@@ -22,7 +22,7 @@ class Analysis:
     """``nodes``: by id; of those with one id the first. ``edges``: those that join nodes, by their place in
     the file. ``ports``: of each node whose ports are known. ``wired``: the input handles of each node
     that an edge targets. ``slots``: of each sound loop, by the id of its ``iterIn``. ``forest``: None
-    where the loops overlap. ``problems``: what was found wrong on the way.
+    where the loops have no order. ``problems``: what was found wrong on the way.
     """
 
     graph: Graph

@@ -28,7 +28,7 @@ def problems_of(analysis: Analysis) -> list[Problem]:
     found = [
         *analysis.problems,
         *_budget(analysis.graph),
-        *_outputs(analysis.graph),
+        *_outputs(analysis),
         *_memory(analysis),
         *edge_problems(analysis),
         *unwired_inputs(analysis),
@@ -44,13 +44,17 @@ def _budget(graph: Graph) -> Iterator[Problem]:
         yield Problem("bad-budget", "graph", message, "a whole number from 1 on, or null to leave it open")
 
 
-def _outputs(graph: Graph) -> Iterator[Problem]:
+def _outputs(analysis: Analysis) -> Iterator[Problem]:
+    graph = analysis.graph
     outputs = [node for node in graph.nodes if node.type == "graphOut"]
     if graph.eval_graph and graph.kind == "graph" and not outputs:
         message = "an evaluation graph needs a graphOut, or it ends without a verdict"
         yield Problem("no-output", "graph", message, "add one, or set eval_graph to false")
     named: dict[str, str] = {}
     for node in outputs:
+        if not analysis.wired[node.id]:
+            message = "has no edge, so it never gives an output"
+            yield Problem("output-unwired", node_name(node.id), message, severity="warning")
         name = node.config.get("portName")
         if not isinstance(name, str) or not name:
             message = "has no config.portName, so its value is no output of the run"

@@ -7,7 +7,7 @@ body.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.graph.model import Edge, Node, Problem
@@ -53,7 +53,7 @@ class Forest:
 def find_loops(
     nodes: Mapping[str, Node], edges: Iterable[Edge], pairs: Iterable[Pair]
 ) -> tuple[Forest | None, list[Problem]]:
-    """The forest of sound pairs; None, and why, where two loops are neither apart nor one inside the other.
+    """The forest of sound pairs; None, and why, where loops overlap or the end of one leads back into it.
 
     ``edges`` join nodes that are in ``nodes``.
     """
@@ -70,23 +70,21 @@ def find_loops(
     if problems:
         return None, problems
     innermost = {node: _innermost(node, bodies)[0] for node in order if _holders(node, bodies)}
-    region: dict[str, frozenset[str]] = {}
-    held: dict[str, tuple[str, ...]] = {}
-    after: dict[str, frozenset[str]] = {}
-    gates = {node for node in order if nodes[node].type == "graphOut" and successors[node]}
-    for loop in sorted(loops, key=lambda one: -len(around[one])):
-        out = loops[loop].iter_out
-        holding = gates if len(around[loop]) > 1 else frozenset()
-        region[loop] = reach([loop], successors, {out, *holding})
-        held[loop] = tuple(node for node in order if node in holding and node in region[loop])
-        after[loop] = reach((target for end in (out, *held[loop]) for target in successors[end]), successors)
-        innermost.update(dict.fromkeys(held[loop], loop))
-        gates.difference_update(held[loop])
+    passing = [node for node in order if nodes[node].type == "graphOut" and successors[node]]
+    region, held = _regions(loops, around, successors, passing)
+    innermost |= {node: loop for loop, kept in held.items() for node in kept}
+    after = {
+        loop: reach(
+            (target for end in (pair.iter_out, *held[loop]) for target in successors[end]), successors
+        )
+        for loop, pair in loops.items()
+    }
     roots = [loop for loop in order if around.get(loop) == (loop,)]
     before = {root: sum(1 for other in roots if bodies[root] & after[other]) for root in roots}
     roots.sort(key=lambda root: before[root])
     forest = Forest(loops, order, tuple(roots), around, bodies, innermost, held, region, after)
-    return forest, _lead_back(forest)
+    problems = _lead_back(forest)
+    return (None if problems else forest), problems
 
 
 def _bodies(loops: Mapping[str, Pair], successors: Successors) -> dict[str, frozenset[str]]:
@@ -113,17 +111,38 @@ def _nest(bodies: Bodies, order: Iterable[str]) -> tuple[dict[str, tuple[str, ..
     for node in order:
         holders = _holders(node, bodies)
         if holders and len(_innermost(node, bodies)) != 1:
-            overlapping.setdefault(tuple(holders), node)
+            overlapping.setdefault(tuple(sorted(holders)), node)
     around: dict[str, tuple[str, ...]] = {}
     for loop in bodies:
         chain = [loop]
         while parents := _innermost(chain[0], bodies, apart_from=chain[0]):
             if parents[0] in chain:
-                overlapping.setdefault(tuple(chain), loop)
+                overlapping.setdefault(tuple(sorted(chain)), loop)
                 break
             chain.insert(0, parents[0])
         around[loop] = tuple(chain)
     return around, [_overlap(node, loops) for loops, node in overlapping.items()]
+
+
+def _regions(
+    loops: Mapping[str, Pair],
+    around: Mapping[str, tuple[str, ...]],
+    successors: Successors,
+    passing: Sequence[str],
+) -> tuple[dict[str, frozenset[str]], dict[str, tuple[str, ...]]]:
+    """What each loop's iterations fire, and which of the ``graphOut`` nodes that pass values on it holds.
+
+    Inner loops come first: the innermost loop that reaches a ``graphOut`` holds it; a root loop holds none.
+    """
+    region: dict[str, frozenset[str]] = {}
+    held: dict[str, tuple[str, ...]] = {}
+    free = list(passing)
+    for loop in sorted(loops, key=lambda one: -len(around[one])):
+        gates = free if len(around[loop]) > 1 else []
+        region[loop] = reach([loop], successors, [loops[loop].iter_out, *gates])
+        held[loop] = tuple(node for node in gates if node in region[loop])
+        free = [node for node in free if node not in held[loop]]
+    return region, held
 
 
 def _overlap(node: str, loops: Iterable[str]) -> Problem:

@@ -112,8 +112,9 @@ def plan_graph(graph: Graph, resolve: PortResolver) -> Plan:
     forest = analysis.forest
     if errors or forest is None:
         raise GraphError(errors, graph.name)
+    targets = _targets(analysis)
     nodes = {
-        node.id: _planned(node, analysis, forest)
+        node.id: _planned(node, targets[node.id], analysis, forest)
         for node in analysis.nodes.values()
         if node.type not in INERT
     }
@@ -139,12 +140,22 @@ def firing_cap(plan: Plan, budget: int) -> int:
     return total
 
 
-def _planned(node: Node, analysis: Analysis, forest: Forest) -> PlannedNode:
-    ports = analysis.ports[node.id]
-    out: dict[str, tuple[Target, ...]] = {}
+def _targets(analysis: Analysis) -> dict[str, dict[str, tuple[Target, ...]]]:
+    """By source node, then by source handle."""
+    found: dict[str, dict[str, tuple[Target, ...]]] = {node: {} for node in analysis.nodes}
     for place, edge in analysis.edges.items():
-        if edge.source == node.id:
-            out[edge.source_handle] = (*out.get(edge.source_handle, ()), _target(place, edge, analysis))
+        gives, takes = analysis.output_type(edge) or "ANY", analysis.input_type(edge) or "ANY"
+        wrap = is_list(takes) and gives != "ANY" and not is_list(gives)
+        target = Target(edge.target, edge.target_handle, edge.id, place, wrap)
+        out = found[edge.source]
+        out[edge.source_handle] = (*out.get(edge.source_handle, ()), target)
+    return found
+
+
+def _planned(
+    node: Node, out: Mapping[str, tuple[Target, ...]], analysis: Analysis, forest: Forest
+) -> PlannedNode:
+    ports = analysis.ports[node.id]
     lists = frozenset(port.name for port in ports.inputs if is_list(port.wire_type))
     within = [loop for loop in forest.pairs if node.id in forest.region[loop]]
     return PlannedNode(
@@ -159,12 +170,6 @@ def _planned(node: Node, analysis: Analysis, forest: Forest) -> PlannedNode:
         grants=tuple(grant.container_id for grant in analysis.graph.grants if grant.node_id == node.id),
         is_sink=not out,
     )
-
-
-def _target(place: int, edge: Edge, analysis: Analysis) -> Target:
-    gives, takes = analysis.output_type(edge), analysis.input_type(edge)
-    wrap = takes is not None and is_list(takes) and gives != "ANY" and not is_list(gives or "")
-    return Target(edge.target, edge.target_handle, edge.id, place, wrap)
 
 
 def _loop(loop: str, analysis: Analysis, forest: Forest) -> Loop:
