@@ -11,42 +11,44 @@ if TYPE_CHECKING:
 
 HEADLINES = ("success", "return", "reward", "score")
 """Metrics worth a headline, the first that a run has."""
+SHORTEST_WATCH_SEC = 1.0
 
 
 class Pace:
-    """Episodes and steps a second since the first of them began, and seconds to go."""
+    """Episodes and steps a second while it was watched, and seconds to go; None until one can say."""
 
     def __init__(self) -> None:
         self._began: float | None = None
+        self._before = (0, 0)
         self._elapsed = 0.0
-        self._episodes = 0
+        self._done = (0, 0)
         self._left = 0
-        self._steps = 0
 
     def update(self, report: RunReport) -> None:
-        """Take down how far the run is now."""
+        """Take down how far the run is now. The count begins with the first episode."""
         workers = report.progress.workers if report.progress else []
-        if self._began is None:
-            if not any(worker.state == "running" for worker in workers):
-                return
-            self._began = time.monotonic()
-        self._elapsed = time.monotonic() - self._began
-        self._episodes = report.summary.completed_count
-        self._left = report.summary.total_episodes - self._episodes
-        self._steps = sum(worker.steps_done for worker in workers)
+        self._done = report.summary.completed_count, sum(worker.steps_done for worker in workers)
+        self._left = report.summary.total_episodes - report.summary.completed_count
+        if self._began is None and any(worker.state in ("resetting", "running") for worker in workers):
+            self._began, self._before = time.monotonic(), self._done
+        self._elapsed = time.monotonic() - self._began if self._began is not None else 0.0
 
     @property
     def episodes_per_sec(self) -> float | None:
-        return self._episodes / self._elapsed if self._episodes and self._elapsed > 0 else None
+        return self._rate(0)
 
     @property
     def steps_per_sec(self) -> float | None:
-        return self._steps / self._elapsed if self._steps and self._elapsed > 0 else None
+        return self._rate(1)
 
     @property
     def seconds_left(self) -> float | None:
         rate = self.episodes_per_sec
         return self._left / rate if rate else None
+
+    def _rate(self, which: int) -> float | None:
+        done = self._done[which] - self._before[which]
+        return done / self._elapsed if done and self._elapsed >= SHORTEST_WATCH_SEC else None
 
 
 def headline(stats: dict[str, MetricStats]) -> str | None:

@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import pytest
+
+from engine.cli import progress
+from engine.cli.progress import Pace, describe
+from engine.control.reports import RunReport
+from engine.store.records import MetricStats, Progress, SummaryConfig, SummaryHead, WorkerProgress
+
+
+def report(done: int, steps: int, state: str = "running", **more: object) -> RunReport:
+    summary = SummaryHead(
+        run_id="r", config=SummaryConfig(graph_name="g"), status="running", created_at="",
+        total_episodes=10, completed_count=done, **more,  # type: ignore[arg-type]
+    )  # fmt: skip
+    worker = WorkerProgress(worker_id=0, state=state, steps_done=steps)  # type: ignore[arg-type]
+    now = Progress(run_id="r", updated_at="", workers=[worker])
+    return RunReport(run_id="r", path="", status="running", label="", summary=summary, progress=now)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The monotonic clock's reading, as the only item."""
+    reading = [100.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: reading[0])
+    return reading
+
+
+def test_the_pace_counts_from_the_first_episode_that_was_watched(clock: list[float]) -> None:
+    pace = Pace()
+    pace.update(report(0, 0, "starting"))
+    clock[0] += 60
+    pace.update(report(2, 40))
+    assert (pace.episodes_per_sec, pace.seconds_left) == (None, None)
+    clock[0] += 0.5
+    pace.update(report(3, 60))
+    assert pace.episodes_per_sec is None, "half a second is no measure"
+    clock[0] += 3.5
+    pace.update(report(6, 200))
+    assert (pace.episodes_per_sec, pace.steps_per_sec, pace.seconds_left) == (1.0, 40.0, 4.0)
+
+
+def test_a_run_in_one_line(clock: list[float]) -> None:
+    pace = Pace()
+    pace.update(report(0, 0))
+    clock[0] += 100
+    stats = {"spl": MetricStats(mean=0.1, n=4), "success": MetricStats(mean=0.5, n=4, ci95=(0.15, 0.85))}
+    now = report(5, 500, error_count=1, metric_stats=stats)
+    pace.update(now)
+    assert describe(now, pace).split(" · ") == [
+        "5/10 episodes",
+        "1 errors",
+        "3.0 episodes/min",
+        "5 steps/s",
+        "1:40 to go",
+        "success 0.500 [0.150, 0.850] (n 4)",
+    ]
