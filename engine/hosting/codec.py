@@ -48,6 +48,13 @@ def ext_hook(code: int, data: memoryview) -> np.ndarray:
     """The array in an extension value; for decoders of a given type."""
     if code != _ARRAY:
         raise ValueError(f"unknown extension type {code}")
+    try:
+        return _read_array(data)
+    except Exception as error:  # numpy and struct raise many kinds
+        raise ValueError(f"a damaged array: {error}") from None
+
+
+def _read_array(data: memoryview) -> np.ndarray:
     name_end = 2 + data[0]
     dtype = np.dtype(bytes(data[2:name_end]).decode("ascii"))
     if dtype.hasobject:
@@ -78,7 +85,7 @@ def _array(array: np.ndarray) -> msgspec.msgpack.Ext:
         raise TypeError(f"an array of dtype {array.dtype} cannot be sent; send numbers, or a list")
     name = array.dtype.str.encode("ascii")
     head = struct.pack(f"<BB{len(name)}s{array.ndim}q", len(name), array.ndim, name, *array.shape)
-    items = np.asarray(array).reshape(-1).view(np.uint8)
+    items = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return msgspec.msgpack.Ext(_ARRAY, b"".join((head, items.data)))
 
 

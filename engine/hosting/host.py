@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import faulthandler
 import fcntl
 import json
 import os
@@ -68,6 +69,7 @@ def main() -> None:
     for fd in (arguments.ready_fd, arguments.lifeline_fd):
         os.set_inheritable(fd, False)
     _die_with(arguments.lifeline_fd)
+    faulthandler.enable()  # where it was when a signal ended it goes to the log
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
     ready = Ready(arguments.ready_fd)

@@ -1,13 +1,11 @@
-"""What a host keeps of its nodeset: an instance per (execution, node), a batcher per (batched tool, config).
+"""What a host keeps of its nodeset: its panel, and an instance of a tool per (execution, node).
 
 Runs under foreign interpreters (Python 3.8+).
 """
 
 from __future__ import annotations
 
-import asyncio
 import copy
-import json
 import logging
 import os
 import platform
@@ -26,8 +24,8 @@ from engine.components.context import NodeContext
 from engine.components.env_panel import BaseEnvPanel
 from engine.components.errors import StopExecution
 from engine.components.loading import load_nodeset
-from engine.hosting.batching import Batcher
-from engine.hosting.forward import BadOutput, ForwardThread
+from engine.hosting.forward import BadOutput
+from engine.hosting.host_batchers import Batchers
 
 log = logging.getLogger(__name__)
 
@@ -41,12 +39,11 @@ class HostedNodeset:
         if self.panel is not None:
             self.panel._context = {"mode": "server", "nodeset_name": nodeset.name, "nodeset": nodeset}
         self.tools: dict[str, BaseCanvasNode] = {tool.node_type: tool for tool in nodeset.get_tools()}
-        self._containers = ContainerStore(nodeset.get_containers())
-        self._container_ids = [container.id for container in nodeset.get_containers()]
+        self.batchers = Batchers(nodeset)
+        owned = nodeset.get_containers()
+        self._containers = ContainerStore(owned)
+        self._owned = [container.id for container in owned]
         self._instances: dict[tuple[str, str], BaseCanvasNode] = {}
-        self._forward_thread = ForwardThread()
-        self._batchers: dict[str, asyncio.Future[Batcher]] = {}
-        self._live_callers: set[str] = set()
 
     @classmethod
     async def load(cls, path: str, name: str) -> HostedNodeset:
@@ -54,16 +51,16 @@ class HostedNodeset:
         nodeset = load_nodeset(path, name)
         await nodeset.initialize()
         hosted = cls(nodeset)
-        for fn, tool in hosted.tools.items():
+        for tool in hosted.tools.values():
             if tool.batched:
-                await hosted._check_with_default_config(fn)
+                await hosted._check_with_default_config(tool)
         return hosted
 
-    async def _check_with_default_config(self, fn: str) -> None:
+    async def _check_with_default_config(self, tool: BaseCanvasNode) -> None:
         try:
-            await self._batcher(fn, self.tools[fn].default_config)
+            await self.batchers.get(tool, {})
         except Exception:
-            log.warning("%s does not run with its default config; checked when called", fn, exc_info=True)
+            log.warning("%s cannot run with its default config", tool.node_type, exc_info=True)
 
     async def call(
         self,
@@ -81,7 +78,7 @@ class HostedNodeset:
             return await self._call_batched(fn, inputs, config, execution, caller)
         began = time.perf_counter()
         containers = RecordingContainers(execution.get("containers", {}))
-        containers.update(self._containers.granted(self._container_ids))
+        containers.update(self._containers.granted(self._owned))
         context = NodeContext(
             containers,
             execution.get("step", 0),
@@ -117,7 +114,7 @@ class HostedNodeset:
         caller: str | None,
     ) -> dict[str, Any]:
         try:
-            batcher = await self._batcher(fn, config)
+            batcher = await self.batchers.get(self.tools[fn], config)
             sample = dict(inputs, _key=execution.get("key", 0))
             outputs, queue_wait_ms, compute_ms = await batcher.submit(sample, caller)
             timing = {"compute_ms": compute_ms, "queue_wait_ms": queue_wait_ms}
@@ -143,59 +140,17 @@ class HostedNodeset:
         node.node_id = node_id
         return node
 
-    async def _batcher(self, fn: str, config: Mapping[str, Any]) -> Batcher:
-        place = self._batcher_label(fn, config)
-        if place not in self._batchers:
-            self._batchers[place] = asyncio.ensure_future(self._start_batcher(fn, config))
-        return await asyncio.shield(self._batchers[place])
-
-    async def _start_batcher(self, fn: str, config: Mapping[str, Any]) -> Batcher:
-        tool = self.tools[fn]
-        batcher = Batcher(
-            tool,
-            dict(tool.default_config, **config),
-            max_batch=self.nodeset.max_batch,
-            unchecked=self.nodeset.unchecked,
-            thread=self._forward_thread,
-        )
-        await batcher.load()
-        for caller in self._live_callers:
-            batcher.caller(caller, True)
-        return batcher
-
-    def _batcher_label(self, fn: str, config: Mapping[str, Any]) -> str:
-        changed = {k: v for k, v in config.items() if v != self.tools[fn].default_config.get(k)}
-        return f"{fn} {json.dumps(changed, sort_keys=True)}" if changed else fn
-
-    def caller(self, caller: str, live: bool) -> None:
-        """A caller starts, or stops, sending rows: batches wait for the live ones."""
-        (self._live_callers.add if live else self._live_callers.discard)(caller)
-        for batcher in self._loaded_batchers().values():
-            batcher.caller(caller, live)
-
-    def _loaded_batchers(self) -> dict[str, Batcher]:
-        return {
-            label: loading.result()
-            for label, loading in self._batchers.items()
-            if loading.done() and not loading.cancelled() and loading.exception() is None
-        }
-
     async def evict(self, execution_id: str) -> None:
         """An episode is over: its node instances and its partitions of the nodeset's containers go."""
         self._containers.evict(execution_id)
         for place in [place for place in self._instances if place[0] == execution_id]:
-            try:
-                await self._instances.pop(place).shutdown()
-            except Exception:
-                log.exception("node %s failed to shut down", place[1])
+            await _shut_down(self._instances.pop(place))
 
     async def close(self) -> None:
         """Shut everything down, in the reverse order of its start."""
         for execution_id in {place[0] for place in self._instances}:
             await self.evict(execution_id)
-        for batcher in self._loaded_batchers().values():
-            await batcher.close()
-        await self._forward_thread.close()
+        await self.batchers.close()
         await self.nodeset.shutdown()
 
     def manifest(self) -> dict[str, Any]:
@@ -220,14 +175,14 @@ class HostedNodeset:
                 }
                 for fn, tool in self.tools.items()
             },
-            "batching": {label: batcher.record for label, batcher in self._loaded_batchers().items()},
+            "batching": self.batchers.records(),
         }
 
 
 def describe(error: Exception) -> dict[str, str]:
     """An exception on the wire. ``kind``: ``stop`` ends the run cleanly, ``bad_output``, or ``raised``."""
     if isinstance(error, StopExecution):
-        return {"kind": "stop", "type": "StopExecution", "message": error.reason, "trace": ""}
+        return {"kind": "stop", "type": "StopExecution", "message": str(error.reason), "trace": ""}
     if isinstance(error, BadOutput):
         return {"kind": "bad_output", "type": "BadOutput", "message": str(error), "trace": ""}
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
@@ -246,6 +201,13 @@ def _checked(outputs: Any, fn: str, execution: Mapping[str, Any]) -> dict[str, A
             f" not {type(outputs).__name__}"
         )
     return outputs
+
+
+async def _shut_down(node: BaseCanvasNode) -> None:
+    try:
+        await node.shutdown()
+    except Exception:
+        log.exception("node %s (%s) failed to shut down", node.node_id, node.node_type)
 
 
 def _ports(ports: list[PortDef]) -> list[dict[str, Any]]:

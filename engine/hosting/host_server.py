@@ -55,7 +55,7 @@ def _application(hosted: HostedNodeset, run: str, stop: asyncio.Event) -> web.Ap
         return {"ok": True}
 
     async def callers(request: web.Request, body: Any) -> Any:
-        hosted.caller(_field(body, "id"), bool(_field(body, "live")))
+        hosted.batchers.caller(_field(body, "id"), bool(_field(body, "live")))
         return {"ok": True}
 
     async def shutdown(request: web.Request, body: Any) -> Any:

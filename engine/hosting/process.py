@@ -27,7 +27,7 @@ _READY_LINE_LIMIT = 1 << 22
 _TAIL_BYTES = 1 << 16
 _TAIL_LINES = 20
 
-_ENVIRONMENT = {
+_DEFAULT_ENVIRONMENT = {
     "MKL_CBWR": "AUTO,STRICT",  # the same bits for a row whatever batch it is in; read at MKL's first call
     "PYTHONHASHSEED": "0",  # the order of a set of texts is the same in every process
 }
@@ -122,7 +122,7 @@ class HostProcess:
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    env={**os.environ, **_ENVIRONMENT, **spec.env, **tree.environment},
+                    env={**_DEFAULT_ENVIRONMENT, **os.environ, **spec.env, **tree.environment},
                     cwd=spec.cwd,
                     start_new_session=True,
                     pass_fds=(ready, tree.lifeline),
@@ -161,9 +161,9 @@ class HostProcess:
 
     def exit_cause(self) -> str:
         """``exit code 1``, ``signal SIGSEGV (11)``, or why we killed it; empty while it runs."""
-        if self._killed_because is not None:
-            return f"killed: {self._killed_because}"
         code = self.returncode
+        if self._killed_because is not None and code in (None, -signal.SIGKILL):
+            return f"killed: {self._killed_because}"
         if code is None:
             return ""
         return f"exit code {code}" if code >= 0 else f"signal {_signal_name(-code)} ({-code})"

@@ -22,6 +22,7 @@ import psutil
 log = logging.getLogger(__name__)
 
 _MARK = "EVALTOWER_HOST"
+_PF_EXITING = 0x4  # Linux, include/linux/sched.h
 _GONE_WITHIN_SEC = 5.0
 _LOOK_EVERY_SEC = 0.02
 _MB = 1 << 20
@@ -29,7 +30,7 @@ _NO_LONGER_THERE = (psutil.NoSuchProcess, psutil.AccessDenied, ProcessLookupErro
 
 
 class ProcessTree:
-    """``environment`` and ``lifeline`` go to the host; :meth:`root` is told its pid right after the spawn."""
+    """``environment`` and ``lifeline`` go to the host; :meth:`root` is told its pid at once."""
 
     def __init__(self) -> None:
         self._mark = secrets.token_hex(8)
@@ -45,12 +46,15 @@ class ProcessTree:
             self._pidfd = os.pidfd_open(pid)
 
     def running(self) -> bool:
-        """Whether the host itself has not ended."""
+        """Whether the host itself has not ended, and has not begun to.
+
+        A process that ends closes its connections first: whoever sees one break may ask before the end.
+        """
         if self._pidfd < 0:
             return False
         ended = select.poll()
         ended.register(self._pidfd, select.POLLIN)
-        return not ended.poll(0)
+        return not ended.poll(0) and not _is_exiting(self._pid)
 
     def living(self) -> set[psutil.Process]:
         """The host, while it runs, and everything that it started."""
@@ -106,6 +110,13 @@ def _marked(needle: bytes) -> Iterator[int]:
             with suppress(OSError), open(f"/proc/{name}/environ", "rb") as environ:
                 if needle in environ.read():
                     yield int(name)
+
+
+def _is_exiting(pid: int) -> bool:
+    with suppress(OSError), open(f"/proc/{pid}/stat", "rb") as stat:
+        flags = stat.read().rpartition(b")")[2].split()[6]
+        return bool(int(flags) & _PF_EXITING)
+    return True
 
 
 def _is_alive(process: psutil.Process) -> bool:

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import aiohttp
+import numpy as np
+import pytest
+
+from engine.components.errors import HostBadReply, NodeRaised
+from tests.hosting.helpers import Host
+
+Start = Callable[..., Awaitable[Host]]
+
+
+async def sent_by(host: Host, expression: str) -> Any:
+    reply = await host.do("value", value=expression)
+    assert reply.error is None, reply.error
+    assert reply.outputs is not None
+    return reply.outputs["value"]
+
+
+async def test_values_of_every_kind_come_through(start: Start) -> None:
+    host = await start()
+    assert math.isnan(await sent_by(host, "float('nan')"))
+    assert await sent_by(host, "[np.inf, -np.inf]") == [math.inf, -math.inf]
+    assert await sent_by(host, "'a' + chr(0xd800) + 'b'") == "a�b"
+    assert await sent_by(host, "'a' + chr(0x2028) + 'b'") == "a\u2028b"
+    assert await sent_by(host, "b'bytes'") == b"bytes"
+    assert await sent_by(host, "({1}, (2, 3))") == [[1], [2, 3]]
+    assert await sent_by(host, "'x' * 50_000_000") == "x" * 50_000_000
+    frame = await sent_by(host, "np.arange(64 * 64 * 3, dtype=np.uint8).reshape(64, 64, 3)")
+    np.testing.assert_array_equal(frame, np.arange(64 * 64 * 3, dtype=np.uint8).reshape(64, 64, 3))
+
+
+async def test_every_numpy_scalar_comes_as_python_s(start: Start) -> None:
+    host = await start()
+    numbers = (await host.do("numpy scalars")).outputs
+    assert numbers is not None
+    assert {"float16", "float32", "float64", "longdouble", "int8", "uint64"} <= set(numbers)
+    assert {type(number) for number in numbers.values()} == {bool, int, float}
+    assert set(numbers.values()) == {1}
+    assert await sent_by(host, "np.datetime64('2026-01-02')") == "2026-01-02"
+    assert await sent_by(host, "[np.str_('s'), np.bytes_(b'b')]") == ["s", b"b"]
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (
+            "{'rgb': np.array([None])}",
+            "node 'n1' (zoo__do): outputs.rgb: an array of dtype object cannot be sent",
+        ),
+        (
+            "{'a': [1, {'b': object()}]}",
+            "node 'n1' (zoo__do): outputs.a[1].b: a value of type builtins.object",
+        ),
+        ("[1, 2]", "node 'n1' (zoo__do): forward must return a dict of outputs by port name, not list"),
+        ("None", "forward must return a dict of outputs by port name, not NoneType"),
+    ],
+)
+async def test_what_is_no_output_is_an_error_that_names_the_node_and_the_place(
+    start: Start, returned: str, message: str
+) -> None:
+    host = await start()
+    reply = await host.do("returns", value=returned)
+    assert reply.error is not None
+    assert reply.error.kind == "bad_output"
+    assert message in reply.error.message
+    assert (await host.do("echo", value=1)).outputs == {"value": 1}
+
+
+async def test_an_exception_comes_with_its_trace_and_its_inner_log(start: Start) -> None:
+    host = await start()
+    reply = await host.do("raises")
+    assert reply.error is not None
+    assert (reply.error.kind, reply.error.type, reply.error.message) == ("raised", "ValueError", "broken: �")
+    assert "in raises" in reply.error.trace
+    assert reply.inner_log == [{"key": "before", "value": 1}]
+
+
+async def test_a_stop_comes_with_its_reason(start: Start) -> None:
+    reply = await (await start()).do("stops")
+    assert reply.error is not None
+    assert (reply.error.kind, reply.error.message) == ("stop", "seen enough")
+
+
+async def test_a_node_sees_its_firing(start: Start) -> None:
+    host = await start()
+    reply = await host.fire({"what": "about"}, {"b": 3}, step=5, key=11, episode={"seed": 9})
+    about = reply.outputs
+    assert about is not None
+    assert about["node_id"] == "n1"
+    assert about["config"] == {"a": 1, "b": 3}
+    assert about["step"] == 5
+    assert about["execution_id"] == "e1"
+    assert about["episode"] == {"seed": 9}
+    assert about["draw"] == np.random.Generator(np.random.PCG64(11)).integers(0, 1 << 30)
+    assert reply.timing.compute_ms > 0
+
+
+async def test_an_instance_lasts_for_one_node_in_one_episode(start: Start) -> None:
+    host = await start()
+
+    async def firings(execution_id: str, node_id: str) -> tuple[int, int]:
+        reply = await host.fire({"what": "about"}, execution_id=execution_id, node_id=node_id)
+        assert reply.outputs is not None
+        return reply.outputs["initialized"], reply.outputs["firings"]
+
+    assert await firings("e1", "n1") == (1, 1)
+    assert await firings("e1", "n1") == (1, 2)
+    assert await firings("e1", "n2") == (1, 1)
+    assert await firings("e2", "n1") == (1, 1)
+    await host.client.evict("e1")
+    assert await firings("e1", "n1") == (1, 1)
+    assert await firings("e2", "n1") == (1, 2)
+    assert host.process.tail(2) == ["shut down n1", "shut down n2"]
+
+
+async def test_an_instance_that_does_not_initialize_is_an_error_of_its_node(start: Start) -> None:
+    reply = await (await start()).fire({"what": "nothing"}, {"fail": True})
+    assert reply.error is not None
+    assert reply.error.message == "this node does not initialize"
+
+
+async def test_inner_log_and_trace_events_come_back_once(start: Start) -> None:
+    host = await start()
+    for value in (1, 2):
+        reply = await host.do("logs", value=value)
+        assert reply.inner_log == [{"key": "seen", "value": value}]
+        assert reply.events == [{"kind": "note", "text": "a trace event"}]
+
+
+async def test_the_nodeset_s_own_containers_live_in_its_process(start: Start) -> None:
+    host = await start()
+    assert (await host.do("owns containers", value="here")).outputs == {"value": "here"}
+
+
+async def test_what_is_printed_goes_to_the_log_and_disturbs_nothing(start: Start) -> None:
+    host = await start()
+    assert (await host.do("shouts")).outputs == {}
+    assert host.process.spec.log_path.stat().st_size > 2 << 20
+    assert host.process.tail(3) == ["lone \\ud800 surrogate", "raw bytes �", "last words"]
+
+
+async def test_the_panel(start: Start) -> None:
+    client = (await start()).client
+    assert await client.panel_field("split", "val", 10) == {"values": {"split": "val"}, "nodeset": "Zoo"}
+    assert (await client.panel_state(10))["values"] == {"split": "val"}
+    assert await client.panel_action("play", {"a": 1}, 10) == {
+        "ok": True,
+        "error": "only play",
+        "params": {"a": 1},
+    }
+    assert await client.panel_options("split") == [{"value": "train", "label": "split"}]
+    assert (await client.panel_info())["display_name"] == "Zoo"
+    assert await client.metadata() == {"env_name": "zoo", "splits": ["train"]}
+    with pytest.raises(NodeRaised, match="ValueError: no such split"):
+        await client.panel_field("split", "bad", 10)
+    assert (await client.panel_state(10))["values"] == {"split": "val"}
+
+
+async def test_the_manifest_says_what_runs(start: Start) -> None:
+    host = await start()
+    manifest = await host.client.manifest()
+    assert manifest["pid"] == host.process.pid
+    assert manifest["versions"]["numpy"] == np.__version__
+    assert manifest["tools"]["zoo__do"]["outputs"] == [
+        {"name": "value", "wire_type": "ANY", "optional": False}
+    ]
+    assert await host.client.regimes() == {}
+
+
+async def test_a_tool_that_the_nodeset_does_not_have(start: Start) -> None:
+    host = await start()
+    with pytest.raises(HostBadReply, match="zoo has no tool 'zoo__fly'"):
+        await host.client.call("zoo__fly", {}, {}, {}, 10)
+
+
+async def test_json_is_understood_and_answered_in_json(start: Start) -> None:
+    host = await start()
+    connector = aiohttp.UnixConnector(host.process.url.removeprefix("unix:"))
+    async with aiohttp.ClientSession("http://host", connector=connector) as session:
+        async with session.get("/health") as response:
+            assert await response.json() == {"status": "ok", "name": "zoo", "run": ""}
+        body = {"inputs": {"what": "value", "value": "np.eye(2)"}}
+        async with session.post("/call/zoo__do", json=body) as response:
+            assert response.status == 200
+            assert (await response.json())["outputs"] == {"value": [[1, 0], [0, 1]]}
+        async with session.post("/call/zoo__do", json={"inputs": {"what": "raises"}}) as response:
+            assert response.status == 500
+            assert (await response.json())["error"]["type"] == "ValueError"
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "message"),
+    [
+        ("/call/zoo__do", b"{", "the body is not application/json"),
+        ("/call/zoo__do", b"[1]", "the body must be a dict, not list"),
+        ("/callers", b'{"id": "a"}', "the body has no 'live'"),
+    ],
+)
+async def test_a_request_that_makes_no_sense_is_told_so(
+    start: Start, path: str, body: bytes, message: str
+) -> None:
+    host = await start()
+    connector = aiohttp.UnixConnector(host.process.url.removeprefix("unix:"))
+    headers = {"Content-Type": "application/json"}
+    async with (
+        aiohttp.ClientSession("http://host", connector=connector) as session,
+        session.post(path, data=body, headers=headers) as response,
+    ):
+        assert response.status == 400
+        assert message in await response.text()
