@@ -68,7 +68,7 @@ def _application(hosted: HostedNodeset, run: str, stop: asyncio.Event) -> web.Ap
             raise web.HTTPNotFound(text=f"{hosted.nodeset.name} has no tool {fn!r}")
         body = _body(await request.read(), request.content_type)
         execution = body.get("_exec") or {}
-        caller = request.headers.get(CALLER_HEADER)
+        caller = request.headers.get(CALLER_HEADER) or None
         reply = await hosted.call(fn, body.get("inputs") or {}, body.get("config") or {}, execution, caller)
         return _respond(request, 500 if "error" in reply else 200, reply, node_words(fn, execution))
 
