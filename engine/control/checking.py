@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from engine.components.builtin_ports import BUILTIN_TYPES, resolve_builtin
+from engine.components.builtin_ports import BUILTIN_TYPES, not_run_yet, resolve_builtin
 from engine.components.catalog import Catalog, NodesetManifest, nodeset_of
 from engine.components.discover import discover
 from engine.components.roots import standard_roots
@@ -61,8 +61,10 @@ def prepare(catalog: Catalog, graph: str | Mapping[str, Any]) -> Prepared:
             raise ValueError(str(error)) from None
 
     problems = check_graph(loaded, resolve, [*BUILTIN_TYPES, *catalog.known_types()])
+    problems += not_run_yet(loaded)
     needed = dict.fromkeys(nodeset_of(node.type) for node in loaded.nodes if "__" in node.type)
     nodesets = [catalog.nodesets[need] for need in needed if need in catalog.nodesets]
+    problems += _without_a_model(loaded)
     problems += _failed_to_load(catalog, [need for need in needed if need not in catalog.nodesets])
     return Prepared(name or loaded.name or Path(source).stem, source, loaded, problems, nodesets)
 
@@ -127,6 +129,15 @@ def graph_hash(saved: Mapping[str, Any]) -> str:
 def env_nodeset(nodesets: list[NodesetManifest]) -> str | None:
     """The environment among a graph's nodesets: the first that has a panel."""
     return next((manifest.name for manifest in nodesets if manifest.panel is not None), None)
+
+
+def _without_a_model(graph: Graph) -> list[Problem]:
+    message = "llmCall calls a chat model, which this version cannot"
+    return [
+        Problem("no-chat-client", f"node {node.id!r}", message, "put a nodeset's model in its place")
+        for node in graph.nodes
+        if node.type == "llmCall"
+    ]
 
 
 def _failed_to_load(catalog: Catalog, absent: list[str]) -> list[Problem]:

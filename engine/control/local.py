@@ -27,7 +27,7 @@ from engine.control.start import RunPlan, start_run
 from engine.graph.model import Problem
 from engine.graph.read import dump_graph
 from engine.store.atomic import write_json
-from engine.store.records import EpisodeRow, EvalRequest
+from engine.store.records import EpisodeRow, EvalRequest, now_iso
 from engine.store.rundir import RunDir, RunDirError
 from engine.store.runs import RunNotFoundError, find_run, list_runs, read_rows
 
@@ -141,6 +141,8 @@ class LocalControl:
             job = run.read_job()
             ended = {"rc": code, "cancelled": job.cancel_requested_at is not None}
             write_json(run.attempt(job.attempt) / "exit.json", ended)
+            job.state, job.finished_at = "ended", now_iso()
+            write_json(run.job, job)
 
 
 def _eval_request(request: StartRequest, graph_name: str) -> EvalRequest:

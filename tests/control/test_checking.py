@@ -39,12 +39,14 @@ def test_an_overlay_comes_first(control: LocalControl, tmp_path: Path) -> None:
 
 def test_all_problems_of_a_graph_at_once(control: LocalControl, tmp_path: Path) -> None:
     file = tmp_path / "bad.json"
-    nodes = [*toy_graph()["nodes"], {"id": "a", "type": "env_toy__nope"}, {"id": "b", "type": "no_such__x"}]
+    more = [("a", "env_toy__nope"), ("b", "no_such__x"), ("c", "llmCall")]
+    nodes = [*toy_graph()["nodes"], *({"id": node, "type": kind} for node, kind in more)]
     file.write_text(json.dumps(toy_graph(nodes=nodes, edges=[])))
     found = " ".join(problem.where + problem.message for problem in control.check(str(file)).problems)
     assert "env_toy__nope" in found
     assert "no_such__x" in found
     assert "trigger" in found
+    assert "chat model" in found
 
 
 def test_a_file_that_is_no_graph(control: LocalControl, tmp_path: Path) -> None:

@@ -68,6 +68,7 @@ def test_a_run_that_ends(control: LocalControl) -> None:
     assert report.status == "completed"
     assert [row.episode_index for row in control.episodes(run.run_id)] == [0, 1]
     assert json.loads((run.attempt(1) / "exit.json").read_text()) == {"rc": 0, "cancelled": False}
+    assert run.read_job().state == "ended"
 
 
 def test_a_run_that_does_not_listen_is_killed_and_closed_off(control: LocalControl) -> None:
