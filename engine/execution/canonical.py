@@ -1,12 +1,13 @@
 """One byte string for one value, whoever produced it: what the digests of the log are made of.
 
 MessagePack with sorted keys. A numpy scalar is its Python number, a tuple a list; an array enters by dtype,
-shape and a digest of its little-endian, row-major bytes; a lone surrogate is U+FFFD, as on the wire. An object
-of any other kind enters by its type's name alone.
+shape and a digest of its little-endian, row-major bytes; a lone surrogate is U+FFFD, as on the wire. Any
+other object enters by the name of its type alone.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from hashlib import blake2b
 from typing import Any
@@ -21,6 +22,7 @@ UNENCODABLE = (TypeError, UnicodeEncodeError, OverflowError, RecursionError)
 """What msgspec raises for a value that :func:`plain` has to prepare."""
 
 _DEEPEST = 100
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def array_digest(array: numpy.ndarray[Any, Any]) -> bytes:
@@ -83,13 +85,13 @@ def type_name(value: Any) -> str:
 def plain(value: Any, above: tuple[int, ...] = ()) -> Any:
     """The same value made of what MessagePack and JSON both hold; arrays and other objects stay as they are.
 
-    Keys become text, lone surrogates U+FFFD, an int beyond 64 bits an extension; what is nested within itself,
-    or deeper than 100 levels, is cut off. ``above``: the ids of the collections that this value is in.
+    Keys become text, lone surrogates U+FFFD, an int beyond 64 bits an extension; what is nested within
+    itself, or deeper than 100 levels, is cut off. ``above``: the ids of the collections that hold it.
     """
     if len(above) > _DEEPEST or id(value) in above:
         return "(nested too deep)"
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int):

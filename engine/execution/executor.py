@@ -96,7 +96,7 @@ class Executor:
                 return
 
     def _unblock(self) -> bool:
-        """Nothing is ready: open the next inner loop that waits for that, or end the innermost that stalls."""
+        """Nothing is ready: open the next inner loop that waits for that, or end the innermost in a stall."""
         if self._halted:
             return False
         for loop in self._graph.inner:

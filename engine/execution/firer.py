@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -95,8 +96,12 @@ class Firer:
             firing.inner_log = [*raised.inner_log, {"key": "traceback", "value": raised.trace}]
         except Exception as error:
             firing.error = self.error(node, step, f"{type(error).__name__}: {error}")
-        firing.duration_ms = (time.perf_counter() - started) * 1000
-        self._log.firing(firing)
+        except asyncio.CancelledError:
+            firing.error = "cancelled before it answered"
+            raise
+        finally:
+            firing.duration_ms = (time.perf_counter() - started) * 1000
+            self._log.firing(firing)
         return firing.outputs
 
     def _host_failed(self, node: LiveNode, step: int, failure: HostFailure) -> str:

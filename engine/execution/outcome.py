@@ -43,7 +43,7 @@ class Outcome:
 
     ``outputs``: the last value of each graph-level ``graphOut``, by port name. ``steps``: iterations of the
     root loops, summed; 1 for a graph without a loop. ``termination``: how the last root loop ended; of no
-    meaning where ``failure`` or ``stop_reason`` is set. ``failure``: the host failure that ended the execution.
+    meaning where ``failure`` or ``stop_reason`` is set. ``failure``: the host failure that ended it all.
     ``stop_reason``: what the ``stop`` callback answered. ``node_stop``: the reason of a node's StopExecution.
     """
 

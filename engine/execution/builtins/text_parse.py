@@ -16,8 +16,8 @@ class TextParse(BaseCanvasNode):
     """Config: ``mode`` and, for each mode, what it looks for; ``default``: the value where nothing is found.
 
     ``choice``: the first of ``choices`` (comma-separated, any case) that the last line holds, else the whole
-    text (``scan: full_text`` gives the last line no precedence). ``regex``: the first group of ``pattern``, or
-    all that it matches; any case, ``.`` matches newlines. ``json_field``: the field at the dotted path
+    text (``scan: full_text`` gives the last line no precedence). ``regex``: the first group of ``pattern``,
+    or all that it matches; any case, ``.`` matches newlines. ``json_field``: the field at the dotted path
     ``json_key``, in the text or in the outermost braces within it.
     Outputs: ``value``; ``index``, the choice's place or -1; ``rest``, the text without what was found.
     """
