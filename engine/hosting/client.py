@@ -147,11 +147,6 @@ class HostClient:
         """What runs there: versions, tools, and how each batched tool was found to run."""
         return await self._ask("GET", "/manifest", None, timeout)
 
-    async def regimes(self, timeout: float = _CONTROL_SEC) -> dict[str, Any]:
-        """The record of each batched tool, by its name (and its config, where that is not the default)."""
-        manifest = await self.manifest(timeout)
-        return dict(manifest["batching"])
-
     async def evict(self, execution_id: str, timeout: float = _CONTROL_SEC) -> None:
         """An episode is over: the host drops what it kept for it."""
         await self._ask("POST", "/containers/evict", {"key": execution_id}, timeout)

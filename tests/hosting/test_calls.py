@@ -169,7 +169,7 @@ async def test_the_manifest_says_what_runs(start: Start) -> None:
     assert manifest["tools"]["zoo__do"]["outputs"] == [
         {"name": "value", "wire_type": "ANY", "optional": False}
     ]
-    assert await host.client.regimes() == {}
+    assert manifest["batching"] == {}
 
 
 async def test_a_tool_that_the_nodeset_does_not_have(start: Start) -> None:

@@ -87,7 +87,7 @@ async def test_another_config_is_another_batch(server: Server) -> None:
     tripled = server.act(2, x=1.0, config={"scale": 3})
     replies = await asyncio.gather(server.act(0, x=1.0), server.act(1, x=1.0), tripled)
     assert [reply.outputs["y"] for reply in replies if reply.outputs] == [1.0, 1.0, 3.0]
-    regimes = await server.clients[0].regimes()
+    regimes = (await server.clients[0].manifest())["batching"]
     assert sorted(regimes) == ["model__act", 'model__act {"scale": 3}']
     assert regimes["model__act"]["regime"] == "free"
 
@@ -105,7 +105,7 @@ async def test_a_row_that_raises_is_its_caller_s_error_alone(server: Server) -> 
 async def test_a_tool_that_needs_a_config_is_checked_when_it_gets_one(server: Server, tmp_path: Path) -> None:
     weights = tmp_path / "weights"
     weights.touch()
-    assert "model__loads" not in await server.clients[0].regimes()
+    assert "model__loads" not in (await server.clients[0].manifest())["batching"]
     missing = await server.act(0, "model__loads", x=1.0)
     assert missing.error is not None
     assert missing.error.type == "TypeError"
