@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from engine.components.builtin_ports import BUILTIN_TYPES, not_run_yet, resolve_builtin
+from engine.components.builtin_ports import BUILTIN_TYPES, resolve_builtin
 from engine.components.catalog import Catalog, NodesetManifest, nodeset_of
 from engine.components.discover import discover
 from engine.components.roots import standard_roots
@@ -61,7 +61,6 @@ def prepare(catalog: Catalog, graph: str | Mapping[str, Any]) -> Prepared:
             raise ValueError(str(error)) from None
 
     problems = check_graph(loaded, resolve, [*BUILTIN_TYPES, *catalog.known_types()])
-    problems += not_run_yet(loaded)
     needed = dict.fromkeys(nodeset_of(node.type) for node in loaded.nodes if "__" in node.type)
     nodesets = [catalog.nodesets[need] for need in needed if need in catalog.nodesets]
     problems += _without_a_model(loaded)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -30,6 +31,8 @@ from engine.store.atomic import write_json
 from engine.store.records import EpisodeRow, EvalRequest, now_iso
 from engine.store.rundir import RunDir, RunDirError
 from engine.store.runs import RunNotFoundError, find_run, list_runs, read_rows
+
+log = logging.getLogger(__name__)
 
 EXIT_WAIT_SEC = 10.0
 """Given to a run's process to end after its last file; one that hangs there is left to itself."""
@@ -137,12 +140,16 @@ class LocalControl:
             code = process.wait(wait_sec)
         except subprocess.TimeoutExpired:
             return
-        if self._children.pop(run.run_id, None) is not None:
-            job = run.read_job()
-            ended = {"rc": code, "cancelled": job.cancel_requested_at is not None}
+        if self._children.pop(run.run_id, None) is None:
+            return
+        job = run.read_job()
+        job.state, job.finished_at = "ended", now_iso()
+        ended = {"rc": code, "cancelled": job.cancel_requested_at is not None}
+        try:
             write_json(run.attempt(job.attempt) / "exit.json", ended)
-            job.state, job.finished_at = "ended", now_iso()
             write_json(run.job, job)
+        except OSError as error:  # a full disk must not hide the run
+            log.warning("how run %s ended cannot be written: %s", run.run_id, error)
 
 
 def _eval_request(request: StartRequest, graph_name: str) -> EvalRequest:
