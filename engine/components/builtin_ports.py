@@ -1,4 +1,4 @@
-"""Ports of the built-in node types under a node's config, and which of them cannot run yet. Pure.
+"""Ports of the built-in node types under a node's config. Pure.
 
 The two ends of a loop are not here: their ports follow from one another, and engine.graph derives them.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from engine.graph.model import Graph, Node, Port, Ports, Problem
+from engine.graph.model import Node, Port, Ports
 
 SINKS = frozenset(
     {
@@ -89,17 +89,6 @@ def resolve_builtin(node: Node) -> Ports | None:
         case "nullSource":
             return Ports(outputs=(Port("value", _wire_type(config, "wire_type")),))
     return _FIXED.get(node.type)
-
-
-def not_run_yet(graph: Graph) -> list[Problem]:
-    """Nodes whose ports are known, so that all else about the graph can be checked, but which cannot fire."""
-    message = "llmCall calls a chat model, which this version does not"
-    remedy = "let a tool of a nodeset answer instead"
-    return [
-        Problem("not-run-yet", f"node {node.id!r}", message, remedy)
-        for node in graph.nodes
-        if node.type == "llmCall"
-    ]
 
 
 def _declared(config: Mapping[str, Any], default_type: str) -> tuple[Port, ...]:

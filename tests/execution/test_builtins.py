@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from engine.components.builtin_ports import BUILTIN_TYPES, SINKS, not_run_yet, resolve_builtin
+from engine.components.builtin_ports import BUILTIN_TYPES, SINKS, resolve_builtin
 from engine.components.context import NodeContext
 from engine.execution.builtins.history_log import HistoryLog
 from engine.execution.builtins.text_parse import TextParse
 from engine.execution.executor import EpisodeContext
 from engine.execution.handlers import builtin_handler
-from engine.graph.check import check_graph
-from engine.graph.model import Edge, Graph, Node, Port
+from engine.graph.model import Node, Port
 from tests.execution.sketch import Builtin, run, step
 
 
@@ -145,12 +144,3 @@ def test_ports_that_follow_from_the_config():
 def test_a_declaration_that_cannot_be_read_is_refused(config, message):
     with pytest.raises(ValueError, match=message):
         ports("imageViewer", **config)
-
-
-def test_a_chat_model_is_refused_though_its_ports_are_known():
-    nodes = (Node("think", "llmCall"), Node("see", "textViewer"))
-    edges = (Edge("e", "think", "see", "response", "text"),)
-    graph = Graph("asks", nodes, edges, eval_graph=False)
-    assert check_graph(graph, resolve_builtin, BUILTIN_TYPES) == []
-    (problem,) = not_run_yet(graph)
-    assert (problem.severity, problem.where) == ("error", "node 'think'")
