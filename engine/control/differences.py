@@ -82,8 +82,8 @@ def _between_lines(left: dict[str, Any] | None, right: dict[str, Any] | None) ->
 
 
 def _in_rows(identity: Identity, left: EpisodeRow, right: EpisodeRow) -> Difference:
-    parts = ("status", "step_count", "metrics", "trajectory_digest")
-    what = next(part for part in parts if getattr(left, part) != getattr(right, part))
+    parts = ("status", "step_count", "trajectory_digest")
+    what = next((part for part in parts if getattr(left, part) != getattr(right, part)), "metrics")
     return _difference(identity, _Found(what, _short(getattr(left, what)), _short(getattr(right, what))))
 
 

@@ -61,6 +61,13 @@ def test_another_order_and_another_end_are_named(tmp_path: Path) -> None:
     assert (found.what, found.node, found.right) == ("error", "step", "'boom'")
 
 
+def test_a_zero_with_another_sign_is_another_result(tmp_path: Path) -> None:
+    signed = [fake_row(0, metrics={"success": -0.0}), fake_row(1)]
+    found = compare(tmp_path, {}, {"rows": signed}).difference
+    assert found is not None
+    assert (found.what, found.left, found.right) == ("metrics", "{'success': 0.0}", "{'success': -0.0}")
+
+
 def test_rows_that_differ_without_a_differing_log(tmp_path: Path) -> None:
     changed = [fake_row(0), fake_row(1, metrics={"success": 0.25})]
     report = compare(tmp_path, {}, {"rows": changed})
