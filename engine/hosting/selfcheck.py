@@ -29,6 +29,10 @@ class SelfCheckError(Exception):
     """The tool cannot be checked, or must not serve as it is; the message says why and what to change."""
 
 
+class _Raised(Exception):
+    """``forward`` raised on a batch; says which size and what."""
+
+
 class Verdict(NamedTuple):
     """The regime that a tool is served in, and what it rests on.
 
@@ -89,38 +93,35 @@ class _Check:
         self._elements = 0
 
     async def verdict(self) -> Verdict:
-        alone = await self._one_by_one(None)
-        moved = await self._differs_again(alone)
+        try:
+            alone = await self._one_by_one(None)
+            moved = await self._differs_again(alone)
+        except _Raised as raised:
+            raise SelfCheckError(f"{self._tool.node_type}: {raised} of its own sample_rows") from raised
         if moved is not None or self._max_batch == 1:
             return self._chosen(
                 "rows", alone, "exact" if moved is None else "unrepeatable", moved or "max_batch is 1"
             )
         rows = self._chosen("rows", alone, "exact")
         coarse = numerics.reduced_precision(self._tool) or any(prints.coarse for prints in alone)
+        label = "rare" if coarse else "exact"
         reasons = ["free: not tried, since the outputs are too coarse to tell"] if coarse else []
         for shape in _shapes(self._max_batch, coarse):
             regime = "free" if shape is None else "padded"
-            expected = alone if shape is None else await self._one_by_one(shape)
-            reason = await self._differs_in_batches(expected, shape)
+            try:
+                expected = alone if shape is None else await self._one_by_one(shape)
+                reason = await self._differs_in_batches(expected, shape)
+            except _Raised as raised:
+                reason = str(raised)
             if reason is None:
-                return self._chosen(
-                    regime, expected, "rare" if coarse else "exact", "; ".join(reasons), shape
-                )
+                return self._chosen(regime, expected, label, "; ".join(reasons), shape)
             reasons.append(f"{regime}: {reason}")
         return rows._replace(why="; ".join(reasons))
 
     async def _one_by_one(self, shape: int | None) -> list[Prints]:
         """Each sample as a batch of its own: what it is compared with from then on."""
         self._seconds, self._elements = {}, 0
-        try:
-            return [(await self._run([sample], shape))[0] for sample in self._samples]
-        except BadOutput:
-            raise
-        except Exception as error:
-            raise SelfCheckError(
-                f"{self._tool.node_type}: forward raised on one of its own sample_rows "
-                f"({type(error).__name__}: {error})"
-            ) from error
+        return [(await self._run([sample], shape))[0] for sample in self._samples]
 
     async def _differs_again(self, alone: list[Prints]) -> str | None:
         """The same rows once more, in reverse: a tool that keeps nothing between calls cannot tell."""
@@ -136,18 +137,13 @@ class _Check:
 
     async def _differs_in_batches(self, expected: list[Prints], shape: int | None) -> str | None:
         """Why rows in batches do not get the bits ``expected``; None if they always do."""
-        try:
-            for size in range(2, self._max_batch + 1):
-                for chosen in _chunks(len(self._samples), size):
-                    prints = await self._run([self._samples[index] for index in chosen], shape)
-                    wrong = self._wrong_slot([expected[index] for index in chosen], prints)
-                    if wrong is not None:
-                        return wrong
-            return await self._differs_beside_strangers(expected, shape)
-        except BadOutput:
-            raise
-        except Exception as error:
-            return f"forward raised on a batch of {size} ({type(error).__name__}: {error})"
+        for size in range(2, self._max_batch + 1):
+            for chosen in _chunks(len(self._samples), size):
+                prints = await self._run([self._samples[index] for index in chosen], shape)
+                wrong = self._wrong_slot([expected[index] for index in chosen], prints)
+                if wrong is not None:
+                    return wrong
+        return await self._differs_beside_strangers(expected, shape)
 
     async def _differs_beside_strangers(self, expected: list[Prints], shape: int | None) -> str | None:
         """Every second slot holds zeros, NaN or extreme numbers; then the other half of the slots does."""
@@ -161,9 +157,7 @@ class _Check:
                     try:
                         with np.errstate(all="ignore"):
                             prints = await self._run(rows, shape)
-                    except BadOutput:
-                        raise
-                    except Exception:
+                    except _Raised:
                         continue  # Rows of a batch that raises run alone, beside nobody.
                     for slot in range(1 - parity, size, 2):
                         port = self._difference(expected[slot], prints[slot])
@@ -173,7 +167,14 @@ class _Check:
 
     async def _run(self, samples: list[Row], shape: int | None) -> list[Prints]:
         began = time.perf_counter()
-        outputs = await forward_rows(self._tool, samples, shape)
+        try:
+            outputs = await forward_rows(self._tool, samples, shape)
+        except BadOutput:
+            raise
+        except Exception as error:
+            raise _Raised(
+                f"forward raised on a batch of {shape or len(samples)} ({type(error).__name__}: {error})"
+            ) from error
         self._seconds.setdefault(len(samples), []).append(time.perf_counter() - began)
         return [prints_of(output, self._tool.node_type) for output in outputs]
 

@@ -132,17 +132,19 @@ def test_nobody_waits_longer_than_the_limit():
     assert rule.hold(["a"], 100.0, 100.0 + LONGEST_WAIT) == 0.0
 
 
-def test_the_lease_of_a_dead_run_ends_and_requests_renew_it():
-    rule = departure(fixed=10 * LEASE)
-    for caller in ("dead", "alive"):
-        rule.announce(caller, True, 0.0)
-    for now in (0.4 * LEASE, 0.9 * LEASE):
-        rule.sent("alive", now)
-        rule.answered("alive", now)
-    assert len(rule._awaited([], 0.9 * LEASE)) == 2
-    assert len(rule._awaited([], 1.5 * LEASE)) == 1
-    rule.announce("dead", True, 1.6 * LEASE)
-    assert len(rule._awaited([], 1.6 * LEASE)) == 2
+@pytest.mark.parametrize(
+    ("last_request", "now", "waited_for"), [(0.0, 0.9, True), (0.0, 1.1, False), (0.9, 1.5, True)]
+)
+def test_the_lease_of_a_dead_run_ends_and_requests_renew_it(
+    last_request: float, now: float, waited_for: bool
+):
+    rule = departure(fixed=100 * LEASE)
+    rule.announce("a", True, 0.0)
+    rule.sent("a", last_request * LEASE)
+    rule.answered("a", last_request * LEASE)
+    assert (rule.hold([None], now * LEASE, now * LEASE) > 0.0) is waited_for
+    rule.announce("a", True, now * LEASE)
+    assert rule.hold([None], now * LEASE, now * LEASE) > 0.0
 
 
 @given(
