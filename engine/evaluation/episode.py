@@ -252,8 +252,7 @@ class Episode:
                 except Exception as error:
                     log.warning("%s did not let go of an episode: %s", connection.slot.manifest.name, error)
             if client.failure is not None or (unclean and mine):
-                reason = str(client.failure or "its episode was ended in the middle of a call")
-                await connection.slot.discard(connection.host, reason)
+                await connection.slot.discard(connection.host, client.failure)
             await client.close()
         if failure is None:
             return None

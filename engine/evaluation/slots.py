@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from engine.components.catalog import NodesetManifest
-from engine.components.errors import HostFailure, HostStartFailed
+from engine.components.errors import HostCrashed, HostFailure, HostStartFailed
 from engine.hosting.client import HostClient
 from engine.hosting.process import HostProcess
 
 STARTS_IN_A_ROW = 3
 STOP_GRACE_SEC = 5.0
+CRASH_SETTLES_SEC = 2.0
 TAIL_LINES = 20
 
 
@@ -61,11 +62,13 @@ class HostSlot:
             self.resets = 0
             return self._live
 
-    async def discard(self, host: HostProcess, reason: str) -> None:
-        """Kill a host that failed, unless it was replaced already. It is never used again."""
+    async def discard(self, host: HostProcess, failure: HostFailure | None) -> None:
+        """Kill a host that failed, or (None) was left in a call, unless it was replaced already."""
+        if isinstance(failure, HostCrashed):
+            await host.ended_within(CRASH_SETTLES_SEC)
         async with self._lock:
             if self._live is host:
-                await self._drop(reason)
+                await self._drop(str(failure or "its episode was ended in the middle of a call"))
 
     async def recycle(self) -> None:
         """End the live host in good order; the next ``ensure`` starts a fresh one."""

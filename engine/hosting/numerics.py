@@ -30,7 +30,7 @@ PINNED_ENV: dict[str, str] = {
     # Sets of strings iterate in the same order in every process.
     "PYTHONHASHSEED": "0",
 }
-"""Environment of a process that serves shared models. Libraries read it once, as they load."""
+"""Environment of every host, before its nodeset's own ``env``. Libraries read it once, as they load."""
 
 _TORCH_FLAGS = (
     ("backends.cuda.matmul", "allow_tf32", False),

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import aiohttp
 
 from engine.components.errors import HostStartFailed
+from engine.hosting.numerics import PINNED_ENV
 from engine.hosting.process_tree import ProcessTree
 
 _HOST = Path(__file__).with_name("host.py")
@@ -26,11 +27,6 @@ _SOCKET_PATH_LIMIT = 107
 _READY_LINE_LIMIT = 1 << 22
 _TAIL_BYTES = 1 << 16
 _TAIL_LINES = 20
-
-_DEFAULT_ENVIRONMENT = {
-    "MKL_CBWR": "AUTO,STRICT",  # the same bits for a row whatever batch it is in; read at MKL's first call
-    "PYTHONHASHSEED": "0",  # the order of a set of texts is the same in every process
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +118,7 @@ class HostProcess:
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    env={**_DEFAULT_ENVIRONMENT, **os.environ, **spec.env, **tree.environment},
+                    env={**os.environ, **PINNED_ENV, **spec.env, **tree.environment},
                     cwd=spec.cwd,
                     start_new_session=True,
                     pass_fds=(ready, tree.lifeline),
@@ -151,6 +147,11 @@ class HostProcess:
                 await self._ask_to_shut_down()
                 await self._process.wait()
         await self.kill(f"it was still running {grace:g} s after it was asked to shut down")
+
+    async def ended_within(self, seconds: float) -> bool:
+        """Whether it ended by itself: a connection breaks before the end of its process can be seen."""
+        await asyncio.wait([self._ended], timeout=seconds)
+        return self._ended.done()
 
     async def kill(self, reason: str = "its run had no more use for it") -> None:
         """Kill it and everything that it started; returns when they are gone. ``reason``: for exit_cause."""

@@ -36,14 +36,16 @@ async def test_a_host_has_a_group_of_its_own_no_stdin_and_the_environment_asked_
     assert about["cwd"] == str(tmp_path)
 
 
-async def test_what_the_parent_s_environment_says_stands(
+async def test_what_decides_bits_comes_from_the_nodeset_and_never_from_the_operator_s_shell(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MKL_CBWR", "AVX2")
-    host = await start()
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    host = await start(env={"MKL_CBWR": "AVX2,STRICT"})
     about = (await host.do("about")).outputs
     assert about is not None
-    assert about["environment"]["MKL_CBWR"] == "AVX2"
+    assert about["environment"]["OMP_NUM_THREADS"] == "1"
+    assert about["environment"]["MKL_CBWR"] == "AVX2,STRICT"
 
 
 async def test_its_socket_is_private_and_goes_with_it(start: Start) -> None:
