@@ -7,7 +7,6 @@ from pathlib import Path
 
 from engine.components.catalog import NodesetManifest
 from engine.evaluation.slots import HostSlot
-from engine.hosting.numerics import PINNED_ENV
 from engine.hosting.process import HostProcess, HostSpec
 
 
@@ -27,7 +26,7 @@ class Launcher:
             log_path=self._logs / f"{manifest.name}{tag}.log",
             socket_dir=self._sockets,
             python=manifest.server_python or sys.executable,
-            env={**PINNED_ENV, **manifest.env} if manifest.parallelism == "shared" else manifest.env,
+            env=manifest.env,
             run=f"{self._run_id}{tag}",
         )
 
