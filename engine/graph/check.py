@@ -15,10 +15,10 @@ LIFETIMES = ("forever", "step", "episode", "run", "custom")
 
 
 def check_graph(graph: Graph, resolve: PortResolver, known_types: Iterable[str]) -> list[Problem]:
-    """Every error and warning at once; a graph without an error can be planned. Never raises.
+    """Every error and warning at once; a graph without an error can be planned. Raises nothing.
 
-    ``known_types`` are offered where a node's type is unknown; ``resolve`` may raise ValueError to refuse
-    a node's config.
+    ``known_types`` are offered where a node's type is unknown. ``resolve`` is asked once for each node; it may
+    raise ValueError to refuse the node's config.
     """
     return problems_of(analyse(graph, resolve, tuple(known_types)))
 
@@ -86,6 +86,8 @@ def _memory(analysis: Analysis) -> Iterator[Problem]:
         for what, target in (("node", grant.node_id), ("container", grant.container_id)):
             if target not in known[what]:
                 message = f"names the {what} {target!r}, which is not in the graph"
+                if what == "container":
+                    message += " and must come from a nodeset"
                 remedy = near(target, known[what])
                 yield Problem("idle-grant", f"grant {grant.id!r}", message, remedy, severity="warning")
 

@@ -65,11 +65,14 @@ def find_loops(
         successors[pair.iter_in].append(pair.iter_out)
 
     order = dataflow_order(successors)
-    bodies = _bodies(loops, successors)
-    around, problems = _nest(bodies, order)
+    own = _bodies(loops, successors)
+    around, problems = _nest(own, order)
     if problems:
         return None, problems
-    innermost = {node: _innermost(node, bodies)[0] for node in order if _holders(node, bodies)}
+    innermost = {node: _innermost(node, own)[0] for node in order if _holders(node, own)}
+    bodies = {
+        loop: frozenset().union(*(own[inner] for inner in loops if loop in around[inner])) for loop in loops
+    }
     passing = [node for node in order if nodes[node].type == "graphOut" and successors[node]]
     region, held = _regions(loops, around, successors, passing)
     innermost |= {node: loop for loop, kept in held.items() for node in kept}
@@ -139,7 +142,8 @@ def _regions(
     free = list(passing)
     for loop in sorted(loops, key=lambda one: -len(around[one])):
         gates = free if len(around[loop]) > 1 else []
-        region[loop] = reach([loop], successors, [loops[loop].iter_out, *gates])
+        ends = [loops[one].iter_out for one in around[loop]]
+        region[loop] = reach([loop], successors, [*ends, *gates])
         held[loop] = tuple(node for node in gates if node in region[loop])
         free = [node for node in free if node not in held[loop]]
     return region, held
@@ -158,10 +162,9 @@ def _lead_back(forest: Forest) -> list[Problem]:
     """What comes after a loop may not lead into it: a loop goes on by what its ``iterOut`` carries."""
     problems = []
     for loop, pair in forest.pairs.items():
-        inside = {
-            node for other, body in forest.bodies.items() if loop in forest.around[other] for node in body
-        }
-        entered = next((node for node in forest.order if node in inside and node in forest.after[loop]), None)
+        entered = next(
+            (node for node in forest.order if node in forest.bodies[loop] & forest.after[loop]), None
+        )
         if entered is not None:
             problems.append(
                 Problem(

@@ -63,7 +63,8 @@ class Loop:
     edges from outside the loop fill; iteration 0 waits for them. Edges from inside only write their slot.
     ``held``: ``graphOut`` nodes that keep their last value, and pass it on once, when this loop ends; a
     root loop has none. ``step_budget``: the loop's own; None for a root loop, which has the episode's,
-    and for one that takes its parent's. ``final_edges``: those that leave ``iter_out``.
+    and for one that takes its parent's. ``final_edges``: those that leave ``iter_out``; ``after``: all
+    that is downstream of them.
     """
 
     iter_in: str
@@ -78,6 +79,7 @@ class Loop:
     held: tuple[str, ...]
     step_budget: int | None
     final_edges: tuple[Edge, ...]
+    after: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +102,9 @@ class Plan:
     def budget(self, loop: str, episode_budget: int) -> int:
         """Steps that a loop may take: a root loop the episode's, an inner one its own, else its parent's."""
         found = self.loops[loop]
-        if found.step_budget is not None:
-            return found.step_budget
-        return episode_budget if found.parent is None else self.budget(found.parent, episode_budget)
+        while found.step_budget is None and found.parent is not None:
+            found = self.loops[found.parent]
+        return episode_budget if found.step_budget is None else found.step_budget
 
 
 def plan_graph(graph: Graph, resolve: PortResolver) -> Plan:
@@ -189,4 +191,5 @@ def _loop(loop: str, analysis: Analysis, forest: Forest) -> Loop:
         held=forest.held[loop],
         step_budget=pair.step_budget if len(around) > 1 else None,
         final_edges=tuple(edge for edge in analysis.edges.values() if edge.source == pair.iter_out),
+        after=forest.after[loop],
     )

@@ -216,6 +216,18 @@ REFUSED: dict[str, Cases] = {
             ),
             "node 'b_in'",
         ),
+        "a ring": (
+            draw(
+                {**loop("a"), **loop("b"), **loop("c")},
+                "a_in.step > c_in.y",
+                "c_in.step > b_in.y",
+                "b_in.step > a_in.y",
+                "a_in.step > b_out.x",
+                "b_in.step > c_out.x",
+                "c_in.step > a_out.x",
+            ),
+            "node 'a_in'",
+        ),
     },
     "final-leads-back": {
         "own body": (episode("walk_out.final_obs > act.obs"), "node 'walk_out'"),

@@ -159,6 +159,43 @@ def test_root_loops_run_in_the_order_of_the_data_not_of_the_file() -> None:
     assert found.loops["later_in"].init_handles == {"x", "y"}
 
 
+def test_a_root_loop_that_feeds_a_loop_inside_another_runs_before_that_one() -> None:
+    """The inner loop leads to the outer end by a direct edge, past its own end."""
+    graph = draw(
+        {**loop("outer"), **loop("inner"), **loop("first"), "s": "env__reset"},
+        "s.obs > outer_in.x",
+        "outer_in.x > inner_in.x",
+        "inner_in.x > outer_out.x",
+        "s.obs > first_in.x",
+        "first_in.x > first_out.x",
+        "first_out.final_x > inner_out.x",
+    )
+    assert plan(graph).root_loops == ("first_in", "outer_in")
+    assert plan(graph).after_band == frozenset()
+
+
+def test_an_inner_loop_fires_nothing_past_the_end_of_the_outer_one() -> None:
+    graph = draw(
+        {
+            **loop("a"),
+            **loop("b"),
+            "s": "env__reset",
+            "out": ("graphOut", {"portName": "result"}),
+            "late": "tool__pass",
+        },
+        "s.obs > a_in.x",
+        "a_in.x > b_in.x",
+        "b_in.x > b_out.x",
+        "b_in.x > a_out.x",
+        "a_out.final_x > out.value",
+        "out.value > late.value",
+    )
+    found = plan(graph)
+    assert found.loops["b_in"].held == ()
+    assert found.after_band == {"out", "late"}
+    assert found.nodes["out"].within == ()
+
+
 def test_a_composites_way_out_of_an_inner_loop() -> None:
     """A graphOut that passes on is held by the innermost loop that feeds it; an outer one's is not held."""
     graph = draw(
