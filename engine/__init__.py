@@ -1,2 +1,1 @@
 """Evaltower: the control tower for agent evaluations."""
-
