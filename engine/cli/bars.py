@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.table import Column
 
 from engine.cli.progress import Pace, fare
 from engine.cli.text import visible
@@ -29,7 +30,11 @@ def bars() -> Iterator[Bars]:
     with Progress(
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=24),
-        TextColumn("{task.fields[count]:>7} {task.fields[now]}", markup=False),
+        TextColumn(
+            "{task.fields[count]:>7} {task.fields[now]}",
+            markup=False,
+            table_column=Column(no_wrap=True, overflow="ellipsis"),
+        ),
         console=console,
         transient=True,
         refresh_per_second=REFRESH_A_SEC,
