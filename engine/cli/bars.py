@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from engine.store.records import WorkerProgress
 
 REFRESH_A_SEC = 8
+BAR_WIDTH = 16
 
 
 @contextmanager
@@ -28,14 +29,15 @@ def bars() -> Iterator[Bars]:
     """Bars on stderr; they vanish at the end, where the result is printed."""
     console = Console(stderr=True, no_color=bool(os.environ.get("NO_COLOR")), highlight=False, emoji=False)
     with Progress(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=24),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True, min_width=9)),
+        BarColumn(BAR_WIDTH, table_column=Column(min_width=BAR_WIDTH)),
         TextColumn(
             "{task.fields[count]:>7} {task.fields[now]}",
             markup=False,
-            table_column=Column(no_wrap=True, overflow="ellipsis"),
+            table_column=Column(no_wrap=True, overflow="ellipsis", ratio=1),
         ),
         console=console,
+        expand=True,
         transient=True,
         refresh_per_second=REFRESH_A_SEC,
     ) as progress:

@@ -64,22 +64,20 @@ def describe(report: RunReport, pace: Pace) -> str:
 
 
 def fare(report: RunReport, pace: Pace) -> str:
-    """Errors, rate, time to go, running success with its interval; before the first episode, what goes on."""
+    """What goes on beside the episodes, errors, running success with its interval, rate, time to go."""
     summary = report.summary
-    parts = []
-    if report.progress and report.progress.activity:
-        parts.append(report.progress.activity)
+    parts = [report.progress.activity] if report.progress and report.progress.activity else []
     if summary.error_count:
-        parts.append(f"{summary.error_count} errors")
-    if (rate := pace.episodes_per_sec) is not None:
-        parts.append(f"{rate:.2f} episodes/s" if rate >= 0.1 else f"{rate * 60:.1f} episodes/min")
-    if (steps := pace.steps_per_sec) is not None:
-        parts.append(f"{steps:.0f} steps/s")
-    if summary.completed_count < summary.total_episodes and (left := pace.seconds_left) is not None:
-        parts.append(f"{clock(left)} to go")
+        parts.append(f"{summary.error_count} with errors")
     if name := headline(summary.metric_stats):
         stats = summary.metric_stats[name]
-        parts.append(f"{name} {number(stats.mean)}{interval(stats, ' ')} (n {stats.n})")
+        parts.append(f"{name} {number(stats.mean)}{interval(stats, ' ')}")
+    if (rate := pace.episodes_per_sec) is not None:
+        parts.append(f"{rate:.2f} episodes/s" if rate >= 0.1 else f"{rate * 60:.1f} episodes/min")
+    if (left := pace.seconds_left) is not None:
+        parts.append(f"{clock(left)} to go")
+    if (steps := pace.steps_per_sec) is not None:
+        parts.append(f"{steps:.0f} steps/s")
     return " · ".join(parts or ["starting"])
 
 

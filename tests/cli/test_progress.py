@@ -49,9 +49,9 @@ def test_a_run_in_one_line(clock: list[float]) -> None:
     pace.update(now)
     assert describe(now, pace).split(" · ") == [
         "5/10 episodes",
-        "1 errors",
+        "1 with errors",
+        "success 0.500 [0.150, 0.850]",
         "3.0 episodes/min",
-        "5 steps/s",
         "1:40 to go",
-        "success 0.500 [0.150, 0.850] (n 4)",
+        "5 steps/s",
     ]
