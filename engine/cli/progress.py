@@ -64,7 +64,7 @@ def describe(report: RunReport, pace: Pace) -> str:
 
 
 def fare(report: RunReport, pace: Pace) -> str:
-    """What goes on beside the episodes, errors, running success with its interval, rate, time to go."""
+    """What goes on beside the episodes, errors, running success with its interval, time to go, rates."""
     summary = report.summary
     parts = [report.progress.activity] if report.progress and report.progress.activity else []
     if summary.error_count:
@@ -72,10 +72,10 @@ def fare(report: RunReport, pace: Pace) -> str:
     if name := headline(summary.metric_stats):
         stats = summary.metric_stats[name]
         parts.append(f"{name} {number(stats.mean)}{interval(stats, ' ')}")
-    if (rate := pace.episodes_per_sec) is not None:
-        parts.append(f"{rate:.2f} episodes/s" if rate >= 0.1 else f"{rate * 60:.1f} episodes/min")
     if (left := pace.seconds_left) is not None:
         parts.append(f"{clock(left)} to go")
+    if (rate := pace.episodes_per_sec) is not None:
+        parts.append(f"{rate:.2f} episodes/s" if rate >= 0.1 else f"{rate * 60:.1f} episodes/min")
     if (steps := pace.steps_per_sec) is not None:
         parts.append(f"{steps:.0f} steps/s")
     return " · ".join(parts or ["starting"])

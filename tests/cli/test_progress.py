@@ -51,7 +51,7 @@ def test_a_run_in_one_line(clock: list[float]) -> None:
         "5/10 episodes",
         "1 with errors",
         "success 0.500 [0.150, 0.850]",
-        "3.0 episodes/min",
         "1:40 to go",
+        "3.0 episodes/min",
         "5 steps/s",
     ]
