@@ -17,8 +17,8 @@ LIFETIMES = ("forever", "step", "episode", "run", "custom")
 def check_graph(graph: Graph, resolve: PortResolver, known_types: Iterable[str]) -> list[Problem]:
     """Every error and warning at once; a graph without an error can be planned. Raises nothing.
 
-    ``known_types`` are offered where a node's type is unknown. ``resolve`` is asked once for each node; it may
-    raise ValueError to refuse the node's config.
+    ``known_types`` are offered where a node's type is unknown. ``resolve`` is asked once for each node; it
+    may raise ValueError to refuse the node's config.
     """
     return problems_of(analyse(graph, resolve, tuple(known_types)))
 

@@ -126,6 +126,20 @@ REFUSED: dict[str, Cases] = {
             ),
             "edge 'e6'",
         ),
+        "an earlier loop that leads nowhere": (
+            draw(
+                {**TWO_LOOPS, "k": "tool__any"},
+                "s.obs > a_in.x",
+                "a_in.x > n.x",
+                "n.x > a_out.x",
+                "s.obs > b_in.x",
+                "b_in.x > b_out.x",
+                "b_out.final_x > m.x",
+                "n.x > m.y",
+                "m.x > k.x",
+            ),
+            "edge 'e6'",
+        ),
     },
     "verdict-in-loop": {
         "metrics": (output("metrics", "step.done > out.value"), "edge 'e8'"),
@@ -232,6 +246,19 @@ REFUSED: dict[str, Cases] = {
     "final-leads-back": {
         "own body": (episode("walk_out.final_obs > act.obs"), "node 'walk_out'"),
         "own start": (episode("walk_out.final_obs > walk_in.more"), "node 'walk_out'"),
+        "by a graphOut": (
+            draw(
+                {**TWO_LOOPS, "out": ("graphOut", {"portName": "x"})},
+                "s.obs > a_in.x",
+                "a_in.x > b_in.x",
+                "b_in.x > n.x",
+                "n.x > b_out.x",
+                "n.x > out.value",
+                "out.value > n.y",
+                "out.value > a_out.x",
+            ),
+            "node 'b_out'",
+        ),
     },
     "crosses-loops": {
         "into a body": (
@@ -283,7 +310,21 @@ WARNED: dict[str, Cases] = {
         )
     },
     "undeclared-slot": {"mistyped": (episode("reset.obs > walk_in.init_obz"), "edge 'e8'")},
-    "enters-loop": {"past the iterIn": (episode("reset.instruction > act.instruction"), "edge 'e8'")},
+    "enters-loop": {
+        "past the iterIn": (episode("reset.instruction > act.instruction"), "edge 'e8'"),
+        "from the end of an earlier loop": (
+            draw(
+                TWO_LOOPS,
+                "s.obs > a_in.x",
+                "a_in.x > a_out.x",
+                "s.obs > b_in.x",
+                "b_in.x > n.x",
+                "a_out.final_x > n.y",
+                "n.x > b_out.x",
+            ),
+            "edge 'e4'",
+        ),
+    },
     "leaves-loop": {
         "past the iterOut": (
             draw(

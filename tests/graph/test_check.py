@@ -50,6 +50,7 @@ def test_accepted() -> None:
         late="tool__pass",
         live=("graphOut", {"portName": "views"}),
         text="note",
+        tool=("tool__pass", {"init_ports": [], "loop_ports": [], "initialize": 1, "termination": 1}),
     )
     assert check(graph) == []
 

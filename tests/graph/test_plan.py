@@ -204,7 +204,7 @@ def test_a_composites_way_out_of_an_inner_loop() -> None:
             **loop("b", init=("x",)),
             "s": "env__reset",
             "work": "tool__any",
-            "way_out": ("graphOut", {"portName": "result"}),
+            "way_out": ("graphOut", {"portName": "success"}),
             "use": "tool__pass",
             "way_on": ("graphOut", {"portName": "more"}),
         },
@@ -226,6 +226,34 @@ def test_a_composites_way_out_of_an_inner_loop() -> None:
     assert found.loops["a_in"].body == {"a_in", "use", "way_on", "a_out"}
     assert found.nodes["use"].within == ("a_in",)
     assert not [problem for problem in check(graph) if problem.code == "leaves-loop"]
+
+
+def test_the_innermost_loop_holds_a_way_out() -> None:
+    graph = draw(
+        {
+            **loop("a"),
+            **loop("b"),
+            **loop("c"),
+            "s": "env__reset",
+            "deep": ("graphOut", {"portName": "deep"}),
+            "flat": ("graphOut", {"portName": "flat"}),
+        },
+        "s.obs > a_in.x",
+        "a_in.x > b_in.x",
+        "b_in.x > c_in.x",
+        "c_in.x > c_out.x",
+        "c_in.x > deep.value",
+        "deep.value > b_out.x",
+        "deep.value > flat.value",
+        "flat.value > a_out.x",
+    )
+    found = plan(graph)
+    assert {name: found.loops[name].held for name in found.loops} == {
+        "a_in": (),
+        "b_in": ("flat",),
+        "c_in": ("deep",),
+    }
+    assert found.nodes["flat"].within == ("a_in", "b_in")
 
 
 def test_slots_of_an_iter_in() -> None:
