@@ -29,7 +29,7 @@ class EnvGymnasium(BaseNodeSet):
     parallelism = "replicated"
     server_python = conda_env_python("evaltower-gym", "EVALTOWER_GYM_PYTHON")
     expected_vram_mb = 0
-    # Some renderers leak tens of MB with each environment made (MiniWorld: 36). Episodes do not notice a restart.
+    # Some renderers leak tens of MB an environment (MiniWorld: 36). Episodes do not notice a restart.
     recycle_above_mb = 4096
     env_panel = GymnasiumPanel
 
