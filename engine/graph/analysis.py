@@ -80,27 +80,47 @@ def analyse(graph: Graph, resolve: PortResolver, known_types: Iterable[str] = ()
     pairs, pair_problems = find_pairs(nodes)
     forest, loop_problems = find_loops(nodes, edges.values(), pairs)
     slots = {pair.iter_in: loop_slots(pair, edges.values()) for pair in pairs}
-    ports: dict[str, Ports] = {}
+    ports, port_problems = _ports(nodes, resolve, known_types)
     for pair in pairs:
         ports |= loop_ports(pair, slots[pair.iter_in])
-    problems = [*_duplicates(graph), *removed_problems(graph), *_not_run_yet(graph), *_dangling(graph, nodes)]
-    problems += [*pair_problems, *loop_problems]
+    wired: dict[str, set[str]] = {node_id: set() for node_id in nodes}
+    for edge in edges.values():
+        wired[edge.target].add(edge.target_handle)
+    return Analysis(
+        graph=graph,
+        nodes=nodes,
+        edges=edges,
+        ports=ports,
+        wired={node_id: frozenset(handles) for node_id, handles in wired.items()},
+        slots=slots,
+        forest=forest,
+        problems=(
+            *_duplicates(graph),
+            *removed_problems(graph),
+            *_not_run_yet(graph),
+            *_dangling(graph, nodes),
+            *pair_problems,
+            *loop_problems,
+            *port_problems,
+        ),
+    )
+
+
+def _ports(
+    nodes: Mapping[str, Node], resolve: PortResolver, known_types: Iterable[str]
+) -> tuple[dict[str, Ports], list[Problem]]:
+    """Of all nodes but the ends of loops, and those that are refused for what they are."""
+    ports: dict[str, Ports] = {}
+    problems = []
     for node in nodes.values():
         if node.type in ("iterIn", "iterOut", *REMOVED_TYPES) or node.subgraph:
             continue
-        if node.type in INERT:
-            ports[node.id] = Ports()
-            continue
-        found = _resolved(node, resolve, known_types)
+        found = Ports() if node.type in INERT else _resolved(node, resolve, known_types)
         if isinstance(found, Ports):
             ports[node.id] = found
         else:
             problems.append(found)
-    wired: dict[str, set[str]] = {node_id: set() for node_id in nodes}
-    for edge in edges.values():
-        wired[edge.target].add(edge.target_handle)
-    handles = {node_id: frozenset(found) for node_id, found in wired.items()}
-    return Analysis(graph, nodes, edges, ports, handles, slots, forest, tuple(problems))
+    return ports, problems
 
 
 def _duplicates(graph: Graph) -> Iterator[Problem]:
