@@ -68,8 +68,6 @@ class Executor:
     async def run(self) -> Outcome:
         """Run to the end, whatever the nodes do. Raises what the log's disk raises, and on cancellation."""
         self._containers.signal("run_start")
-        for node in self._graph.band:
-            node.open = False
         for node in self._graph.entries:
             self._enqueue(node)
         await self._drain()
@@ -131,8 +129,6 @@ class Executor:
         if self._fired >= self._cap - self._reserve():
             log.warning("the firing cap of %d was reached at step %d", self._cap, self._step)
             self._halt("budget")
-            if self._verdict_time:
-                self._withdraw(self._graph.nodes.values())
             return False
         if self._halted is None and not (self._verdict_time and self._graph.roots):
             self.outcome.stop_reason = self._stop()
@@ -143,14 +139,14 @@ class Executor:
 
     def _reserve(self) -> int:
         """Firings kept back so that a verdict can be reached."""
-        return 0 if self._verdict_time else 3 * len(self._graph.band)
+        return 0 if self._verdict_time else 3 * len(self._graph.verdict)
 
     def _halt(self, termination: Termination) -> None:
-        """Let nothing fire any more but, when the loops have ended, the after-loop band."""
+        """Let nothing fire any more but, when the loops have ended, the verdict."""
         if self._halted is None:
             self._halted = termination
-            band = set(self._graph.band)
-            self._withdraw(node for node in self._graph.nodes.values() if node not in band)
+            verdict = set(self._graph.verdict)
+            self._withdraw(node for node in self._graph.nodes.values() if node not in verdict)
 
     def _withdraw(self, nodes: Iterable[LiveNode]) -> None:
         for node in nodes:
@@ -231,12 +227,8 @@ class Executor:
     async def _settle(self, loop: LiveLoop) -> None:
         """Fire what is still queued in this loop, and at a root loop what hangs off the loops."""
         for _ in range(MAX_SETTLE):
-            inside = (
-                node
-                for node in self._queue
-                if node.loop is loop or (node.loop is None and loop.parent is None)
-            )
-            node = next(inside, None)
+            wanted = (loop, None) if loop.parent is None else (loop,)
+            node = next((node for node in self._queue if node.loop in wanted), None)
             if node is None:
                 return
             self._queue.remove(node)
@@ -270,14 +262,14 @@ class Executor:
         self._deliver(loop.iter_out, final)
         if loop.parent is not None:
             self._offer(loop.parent.iter_out)
-        for node in self._graph.band:
+        for node in loop.band:
             self._offer(node)
 
     def _end_root(self, loop: LiveLoop, termination: Termination) -> None:
         loop.ended = True
         self.outcome.termination = termination
         self._step = self.outcome.steps
-        if loop is self._graph.roots[-1]:
-            self._verdict_time = True
-            for node in self._graph.band:
+        self._verdict_time = loop is self._graph.roots[-1]
+        if self._verdict_time or not self._halted:
+            for node in loop.band:
                 node.open = True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from engine.components.firing import NodeHandler
@@ -83,7 +83,8 @@ class LiveLoop:
     """A loop in one episode.
 
     ``armed``: its init edges have delivered what it requires, and it waits to be opened. ``held``: what its
-    ``graphOut`` nodes will pass on when it ends. ``carried``: the last values of its carried ports.
+    ``graphOut`` nodes will pass on when it ends. ``carried``: the last values of its carried ports. ``band``:
+    of a root loop, what is held until it ends.
     """
 
     def __init__(self, loop: Loop, iter_in: LiveNode, iter_out: LiveNode, budget: int) -> None:
@@ -94,6 +95,7 @@ class LiveLoop:
         self.parent: LiveLoop | None = None
         self.children: list[LiveLoop] = []
         self.body: list[LiveNode] = []
+        self.band: list[LiveNode] = []
         self.is_open = False
         self.ended = False
         self.armed = False
@@ -108,11 +110,11 @@ class LiveLoop:
         return any(child.is_open or child.armed for child in self.children)
 
     def receive(self, target: Target, value: Any) -> None:
-        """Fill a slot by an edge. One from outside arms the loop, unless it is open or has ended for good."""
+        """Fill a slot by an edge; it arms the loop, unless that is open."""
         if target.wrap and not isinstance(value, list | tuple):
             value = [value]
         self.slots[target.handle] = value
-        if target.handle in self.loop.init_handles and not self.is_open and not self.ended:
+        if not self.is_open:
             self.armed = all(handle in self.slots for handle in self.iter_in.required)
 
     def emit(self) -> dict[str, Any]:
@@ -131,18 +133,18 @@ class LiveLoop:
         return {**{f"final_{name}": self.carried.get(name) for name in names}, "final_stop": True}
 
     def reset(self) -> None:
-        """Forget what one passage through the loop carried; init slots that persist stay."""
+        """Forget one passage through the loop; only its init slots stay filled."""
         self.count = 0
         self.carried = {}
         self.held = {}
-        for port in self.loop.loop_ports:
-            self.slots.pop(f"iterout_{port.name}", None)
+        init_slots = {f"init_{port.name}" for port in self.loop.init_ports}
+        self.slots = {name: value for name, value in self.slots.items() if name in init_slots}
 
 
 class LiveGraph:
     """The nodes and loops of one episode, in dataflow order, with nothing arrived yet.
 
-    ``inner``: the loops inside others, outer before inner. ``band``: the after-loop band.
+    ``inner``: the loops inside others, outer before inner. ``verdict``: the last root loop's band.
     """
 
     def __init__(self, plan: Plan, budget: int) -> None:
@@ -157,12 +159,13 @@ class LiveGraph:
         self.inner = [
             self.loops[node] for node in plan.order if node in self.loops and plan.loops[node].parent
         ]
-        self.band = [self.nodes[node_id] for node_id in plan.order if node_id in plan.after_band]
         self.entries = [self.nodes[node_id] for node_id in plan.entries]
         for live in self.loops.values():
             self._nest(live)
         for node in self.nodes.values():
             self._connect(node)
+        self._hold(plan.order)
+        self.verdict = self.roots[-1].band if self.roots else []
 
     def _nest(self, live: LiveLoop) -> None:
         if live.loop.parent is not None:
@@ -181,6 +184,15 @@ class LiveGraph:
             node.open = False  # until the loop opens
             if node.type != "iterIn":  # fires only when its loop says so
                 node.loop.body.append(node)
+
+    def _hold(self, order: Iterable[str]) -> None:
+        """Give each node that comes after root loops to the band of the last of them."""
+        free = [node_id for node_id in order if self.nodes[node_id].loop is None]
+        for root in reversed(self.roots):
+            root.band = [self.nodes[node_id] for node_id in free if node_id in root.loop.after]
+            free = [node_id for node_id in free if node_id not in root.loop.after]
+            for node in root.band:
+                node.open = False
 
 
 def _gathered(arrivals: list[tuple[int, Any]]) -> list[Any]:

@@ -120,12 +120,20 @@ async def test_stop_execution_in_a_graph_without_a_loop():
     assert (ran.outcome.termination, ran.outcome.node_stop) == ("stopped", "enough")
 
 
+async def test_stop_execution_before_an_inner_loop_opens_keeps_it_shut():
+    nodes, edges = nested()
+    nodes["boom"] = step("x", "x", raises(StopExecution("enough")))
+    edges.append("plan.task -> boom.x")
+    ran = await run(nodes, edges)
+    assert ran.order == ["reset", "outer_in", "plan", "boom", "outer_out", "o"]
+
+
 async def test_stop_execution_while_settling_keeps_that_iterations_values():
     nodes, edges = simple()
     nodes["late"] = step("x", "x", raises(StopExecution("late")))
     edges.append("body.value -> late.x")
     ran = await run(nodes, edges, budget=9)
-    assert ran.order[:5] == ["reset", "loop_in", "body", "late", "loop_out"]
+    assert ran.order == ["reset", "loop_in", "body", "late", "loop_out", "verdict", "o"]
     assert ran.finals() == [{"final_value": 1, "final_stop": True}]
     assert ran.outcome.steps == 1
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
 import os
 import resource
+import weakref
 from pathlib import Path
 
 import numpy
@@ -241,6 +243,19 @@ def test_lines_are_readable_at_the_boundary(tmp_path):
     assert not (tmp_path / "log.jsonl").exists()
     log.boundary()
     assert len(lines(tmp_path)) == 1
+    log.close()
+
+
+def test_arrays_are_let_go_at_the_boundary(tmp_path):
+    log = EpisodeLog(tmp_path)
+    depth = numpy.zeros((4, 4), numpy.float32)
+    depth.flags.writeable = False
+    alive = weakref.ref(depth)
+    log.firing(fired(outputs={"y": depth}))
+    del depth
+    log.boundary()
+    gc.collect()
+    assert alive() is None
     log.close()
 
 

@@ -114,6 +114,7 @@ def test_every_graph_ends_and_keeps_the_rules(drawn: Drawn, seed: int):
     final_sides_are_emitted_once(ran)
     budgets_hold(ran)
     nothing_in_a_loop_fires_after_its_end(ran)
+    the_verdict_comes_after_the_loops(ran)
 
 
 @settings(deadline=None)  # the machine is shared
@@ -175,3 +176,10 @@ def nothing_in_a_loop_fires_after_its_end(ran: Ran) -> None:
             assert planned.loop in open_loops, planned.node.id
         if "final_stop" in firing.outputs and planned.loop is not None:
             open_loops.discard(planned.loop)
+
+
+def the_verdict_comes_after_the_loops(ran: Ran) -> None:
+    if ran.plan.root_loops:
+        in_loops = [at for at, f in enumerate(ran.log.firings) if f.planned.loop is not None]
+        verdict = [at for at, node_id in enumerate(ran.order) if node_id in ran.plan.after_band]
+        assert verdict == [] or max(in_loops) < min(verdict)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.graph.model import Container, State
+from engine.graph.plan import firing_cap
 from tests.execution.sketch import Builtin, Step, emits, loop, out, run, step
 
 
@@ -259,14 +260,25 @@ async def test_a_viewer_outside_the_loop_gets_the_last_iteration_too():
     assert ran.order.index("verdict") > max(i for i, node in enumerate(ran.order) if node == "view")
 
 
-async def test_settling_ends_after_64_firings():
+async def test_settling_ends_after_64_firings_and_the_rest_of_the_body_is_dropped():
     nodes, edges = simple(stop_at=1)
+    nodes |= loop(init="go+", carry="value x?")
     nodes["spin"] = step("x", "x")
-    edges += ["body.value -> spin.x", "spin.x -> spin.x"]
+    edges += ["body.value -> spin.x", "spin.x -> spin.x", "spin.x -> loop_out.x"]
     ran = await run(nodes, edges, budget=50)
-    boundary = ran.order.index("loop_out")
-    assert ran.order[:boundary].count("spin") == 64
+    assert ran.order == ["reset", "loop_in", "body", *["spin"] * 64, "loop_out", "verdict", "o"]
     assert ran.outcome.termination == "stopped"
+
+
+async def test_a_body_node_holds_what_comes_from_before_the_loop_until_it_opens():
+    nodes, edges = simple(stop_at=2)
+    nodes |= loop(init="go+", carry="value x?")
+    nodes["mute"] = step("x", "y", lambda i, c: {})
+    nodes["early"] = step("x y?", "x")
+    edges += ["reset.go -> early.x", "body.value -> mute.x", "mute.y -> early.y", "early.x -> loop_out.x"]
+    ran = await run(nodes, edges)
+    assert ran.order[:3] == ["reset", "loop_in", "early"]
+    assert ran.inputs("early") == [{"x": "go"}]
 
 
 async def test_the_band_holds_what_comes_from_before_the_loop_until_its_end():
@@ -275,6 +287,25 @@ async def test_the_band_holds_what_comes_from_before_the_loop_until_its_end():
     edges += ["reset.go -> verdict.ref"]
     ran = await run(nodes, edges)
     assert ran.inputs("verdict") == [{"ref": "go", "trigger": True, "value": 2}]
+
+
+async def test_what_the_band_held_counts_as_arrived_when_the_loop_ends():
+    nodes, edges = simple(stop_at=1)
+    nodes["mute"] = step("x", "y", lambda i, c: {})
+    nodes["last"] = step("x? y?")
+    edges += ["loop_out.final_value -> mute.x", "mute.y -> last.y", "reset.go -> last.x"]
+    ran = await run(nodes, edges)
+    assert ran.inputs("last") == [{"x": "go"}]
+
+
+async def test_a_band_that_goes_in_a_circle_ends_at_the_cap():
+    nodes, edges = simple(stop_at=1)
+    nodes["spin"] = step("x", "x")
+    edges += ["loop_out.final_value -> spin.x", "spin.x -> spin.x"]
+    ran = await run(nodes, edges, budget=1)
+    assert ran.outcome.outputs == {"score": 1}
+    assert ran.outcome.termination == "stopped"
+    assert len(ran.order) == firing_cap(ran.plan, 1)
 
 
 async def test_step_signals_and_checkpoints():
@@ -336,6 +367,44 @@ async def test_several_root_loops_run_one_after_the_other_and_the_verdict_is_the
     assert len(ran.finals("one_out")) == len(ran.finals("two_out")) == 1
     assert ran.order[-2:] == ["verdict", "o"]
     assert [firing.step for firing in ran.of("second")] == [2, 3, 4]
+
+
+async def test_what_follows_a_root_loop_is_held_until_it_ends_though_another_comes_after():
+    nodes, edges = simple(stop_at=2)
+    nodes["between"] = step("x? y?", "go")
+    nodes |= {**loop("more", init="go+", carry="value"), "second": ticking(stop_at=1)}
+    edges += [
+        "reset.go -> between.y",
+        "loop_out.final_value -> between.x",
+        "between.go -> more_in.init_go",
+        "more_in.init_go -> second.go",
+        "second.value -> more_out.value",
+        "second.done -> more_out.stop",
+    ]
+    ran = await run(nodes, edges)
+    assert ran.inputs("between") == [{"y": "go", "x": 2}]
+
+
+async def test_a_stop_request_in_the_first_root_loop_goes_straight_to_the_verdict():
+    nodes, edges = simple()
+    nodes["between"] = step("x", "go")
+    nodes |= {**loop("more", init="go+", carry="value"), "second": ticking()}
+    nodes["late"] = step("x")
+    edges += [
+        "loop_out.final_value -> between.x",
+        "between.go -> more_in.init_go",
+        "more_in.init_go -> second.go",
+        "second.value -> more_out.value",
+        "more_out.final_stop -> late.x",
+    ]
+    fired: list[str] = []
+    ran = await run(
+        nodes,
+        edges,
+        progress=lambda at, node: fired.append(node),
+        stop=lambda: "cancelled" if "body" in fired else None,
+    )
+    assert ran.order == ["reset", "loop_in", "body", "loop_out", "more_out", "late"]
 
 
 async def test_a_second_root_loop_waits_although_it_could_open_first():

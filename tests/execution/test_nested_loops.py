@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.execution.sketch import emits, loop, out, run, step
+from tests.execution.sketch import Builtin, emits, loop, out, run, step
 from tests.execution.test_loops import ticking
 
 
@@ -92,6 +92,19 @@ async def test_an_inner_loop_that_runs_dry_ends_and_the_outer_one_goes_on():
     assert (ran.outcome.termination, ran.outcome.steps) == ("stopped", 2)
 
 
+async def test_one_that_runs_dry_is_not_opened_again_by_its_own_values():
+    nodes, edges = nested(outer_stop=2)
+    nodes |= loop("inner", init="task+", carry="tick")
+    fresh = {"tick": 1, "hint": 1}
+    nodes["tick"] = step(
+        "mark", "tick done hint", lambda i, c: fresh if i["mark"] == "fresh" else {"hint": 2}
+    )
+    edges.append("tick.hint -> inner_in.hint")
+    ran = await run(nodes, edges, budget=9)
+    assert ran.order.count("inner_in") == 4
+    assert len(ran.finals("inner_out")) == 2
+
+
 async def test_a_graph_out_inside_holds_its_last_value_and_passes_it_on_once():
     nodes, edges = nested(inner_stop=3, outer_stop=2)
     nodes["gate"] = out("tick")
@@ -111,6 +124,72 @@ async def test_the_outer_boundary_waits_for_the_inner_loop():
     ran = await run(nodes, edges, budget=3)
     assert ran.order[-3:] == ["digest", "outer_out", "o"]
     assert ran.finals("outer_out") == [{"final_quick": "fresh", "final_result": 3, "final_stop": True}]
+
+
+async def test_and_goes_on_although_nothing_of_the_inner_loop_reaches_it():
+    nodes, edges = nested(inner_stop=3)
+    nodes |= loop("outer", init="go+", carry="quick result?")
+    nodes["digest"] = step("x", "result done", lambda i, c: {})
+    edges.append("plan.task -> outer_out.quick")
+    ran = await run(nodes, edges, budget=2)
+    assert (ran.outcome.termination, ran.outcome.steps) == ("budget", 2)
+
+
+async def test_a_passage_begins_with_nothing_left_over_from_the_last():
+    """``pair`` gets one of its two inputs in each passage; the inner loop of the second carries nothing."""
+    nodes, edges = nested(outer_stop=2)
+    passages = 0
+
+    def tick(inputs, ctx):
+        nonlocal passages
+        passages += 1
+        return {"tick": 7, "left": 1, "done": True} if passages == 1 else {"right": 2}
+
+    nodes |= loop("inner", init="task", carry="tick pair?")
+    nodes["tick"] = step("mark", "tick done left right", tick)
+    nodes["pair"] = step("left right", "pair")
+    edges += ["tick.left -> pair.left", "tick.right -> pair.right", "pair.pair -> inner_out.pair"]
+    ran = await run(nodes, edges)
+    assert "pair" not in ran.order
+    assert [final["final_tick"] for final in ran.finals("inner_out")] == [7, None]
+
+
+async def test_an_edge_from_inside_fills_a_slot_and_opens_nothing():
+    nodes, edges = nested(inner_stop=2, outer_stop=2)
+    nodes["see"] = step("x")
+    edges += ["tick.tick -> inner_in.hint", "inner_in.hint -> see.x"]
+    ran = await run(nodes, edges, budget=9)
+    assert [inputs["x"] for inputs in ran.inputs("see")] == [1, 1]
+    assert ran.order.count("inner_in") == 4
+
+
+async def test_an_inner_loop_that_was_about_to_open_when_its_outer_one_ended_does_not_open_later():
+    """``late`` arms the innermost loop only after the iterOut of the middle one has fired."""
+    nodes = {
+        "reset": emits(go="go"),
+        **loop("top", init="go+", carry="v"),
+        **loop("mid", init="go+", carry="v x?"),
+        "body": ticking(),
+        "late": step("x", "y", lambda i, c: i["x"] if i["x"] == 1 else {}),
+        **loop("low", init="x", carry="v"),
+        "deep": step("x"),
+    }
+    edges = [
+        "reset.go -> top_in.init_go",
+        "top_in.init_go -> mid_in.init_go",
+        "mid_in.init_go -> body.go",
+        "body.value -> mid_out.v",
+        "body.value -> late.x",
+        "late.y -> low_in.init_x",
+        "low_in.init_x -> deep.x",
+        "deep.out -> low_out.v",
+        "low_out.final_v -> mid_out.x",
+        "mid_out.final_v -> top_out.v",
+    ]
+    nodes |= {"mid_in": Builtin("iterIn", {**nodes["mid_in"].config, "step_budget": 1})}
+    ran = await run(nodes, edges, budget=2)
+    assert ran.order.count("late") == 2
+    assert "low_in" not in ran.order
 
 
 async def test_init_values_that_persist_stay_for_the_next_opening():
