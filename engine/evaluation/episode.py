@@ -99,7 +99,7 @@ class Episode:
             verdict = of_exception(error)
         elapsed_sec = round(time.monotonic() - began, 3)
         died = await self._let_go(failure, unclean=verdict.termination in ("timeout", "cancelled"))
-        verdict = self._close_log(verdict)
+        verdict = await self._close_log(verdict)
         metrics, _ = extract_metrics(self._outcome.outputs)
         return EpisodeRow(
             episode_index=self._planned.index,
@@ -259,9 +259,9 @@ class Episode:
         connection_to = self._connections.get(failure.nodeset)
         return post_mortem(failure, connection_to.host if connection_to is not None else None)
 
-    def _close_log(self, verdict: Verdict) -> Verdict:
+    async def _close_log(self, verdict: Verdict) -> Verdict:
         try:
-            self._log.close()
+            await asyncio.to_thread(self._log.close)  # waits for the last images, and fsyncs
         except OSError as error:
             return verdict if verdict.status == "error" else of_exception(error)
         return verdict
