@@ -196,7 +196,8 @@ class Episode:
         """Seconds for the whole execution: its steps at the slowest allowed, and its reset."""
         env = self._setting.env
         reset = env.first_reset_deadline_sec if env is not None else AGENT_CALL_SEC
-        return reset + budget * max(self._step_deadline(c.slot.manifest) for c in self._connections.values())
+        steps = (self._step_deadline(c.slot.manifest) for c in self._connections.values())
+        return reset + budget * max(steps, default=AGENT_CALL_SEC)
 
     def _handler(self, node: Node) -> NodeHandler:
         connection = self._connections.get(nodeset_of(node.type))

@@ -60,6 +60,7 @@ class Run:
         self._workers: list[Worker] = []
         self._preparation: asyncio.Task[None] | None = None
         self._end: tuple[RunStatus, str | None] = ("completed", None)
+        self._over = False
 
     async def go(self) -> RunStatus:
         """Play every episode, or stop on a signal, the time limit or a failure; write everything."""
@@ -73,6 +74,7 @@ class Run:
         try:
             await self._preparation
             await asyncio.gather(*(self._work(worker) for worker in self._workers))
+            self._over = True
         except asyncio.CancelledError:
             log.info("stopped before the first episode")
         except (GraphError, PlanError, SetupRefused, HostFailure) as error:
@@ -86,7 +88,7 @@ class Run:
 
     def stop(self, status: RunStatus, reason: str | None) -> None:
         """End the run early: what is being played is recorded as cancelled, nothing more is begun."""
-        if self._end[0] != "completed":
+        if self._over or self._end[0] != "completed":
             return
         self._end = (status, reason)
         if self._preparation is not None:
@@ -116,7 +118,7 @@ class Run:
         await asyncio.gather(*(slot.ensure() for slot in (*self._shared.values(), *self._own[0].values())))
         metadata = await self._metadata(loaded.env)
         planned = self._planned(metadata)
-        self._write_environment()
+        await asyncio.to_thread(self._write_environment)
         self._recorder.show(activity="")
         self._staff(loaded, planned, metadata)
 
