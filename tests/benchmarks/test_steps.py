@@ -18,7 +18,7 @@ from tests.fakes.graphs import env_graph
 from tests.fakes.real_runs import finished, make_root
 
 ROUNDS = 3
-EPISODES_A_WORKER = 3
+EPISODES_A_WORKER = 4
 GRAPH = env_graph("env_bench", carried=("rgb",))
 CASES = [
     pytest.param(8, 5.0, 10.0, 1.2, id="8 environments, 5 ms + U(0, 10) ms"),
@@ -54,16 +54,15 @@ def ours(root: Path, environments: int, wait_ms: float, jitter_ms: float) -> flo
 
 
 def steady_steps_a_second(run: RunDir) -> float:
-    """From the start of the last worker's first episode to the end of the first worker's last."""
+    """Each worker's rate after its first episode, which holds the start of its process; summed."""
     rows = run.read_summary().episodes
     assert all(row.status == "completed" for row in rows), [row.error for row in rows]
-    seconds: dict[int, float] = {}
-    steps: dict[int, int] = {}
-    for row in rows:
-        took = datetime.fromisoformat(row.finished_at) - datetime.fromisoformat(row.started_at)
-        seconds[row.worker_id] = seconds.get(row.worker_id, 0.0) + took.total_seconds()
-        steps[row.worker_id] = steps.get(row.worker_id, 0) + row.step_count
-    return sum(steps[worker] / seconds[worker] for worker in steps)
+    total = 0.0
+    for worker in {row.worker_id for row in rows}:
+        first, *rest = sorted((r for r in rows if r.worker_id == worker), key=lambda row: row.finished_at)
+        took = datetime.fromisoformat(rest[-1].finished_at) - datetime.fromisoformat(first.finished_at)
+        total += sum(row.step_count for row in rest) / took.total_seconds()
+    return total
 
 
 def theirs(environments: int, wait_ms: float, jitter_ms: float) -> float:
