@@ -45,7 +45,7 @@ def test_a_log_one_row_a_firing(shell: Shell, root: Path) -> None:
     frame = {"$asset": "assets/0_reset_rgb.png", "shape": [64, 64, 3], "dtype": "uint8"}
     array = {"$array": {"shape": [3], "dtype": "float32", "min": 0, "max": 1, "mean": 0.5}}
     lines = [
-        fake_line(0, "reset", outputs={"rgb": frame, "state": array, "text": EVIL}),
+        fake_line(0, "reset", outputs={"rgb": frame, "state": {"at": array}, "text": EVIL}),
         fake_line(1, "step", error="ValueError: boom"),
         fake_line(1, "think", inner_log=[{"key": "why", "value": "x" * 500}]),
     ]
@@ -53,7 +53,7 @@ def test_a_log_one_row_a_firing(shell: Shell, root: Path) -> None:
     rows = shell("log", "last", "0").out.splitlines()
     assert len(rows) == 3
     assert "rgb=<assets/0_reset_rgb.png>" in rows[0]
-    assert "state=<float32 [3]>" in rows[0]
+    assert "state={at: <float32 [3]>}" in rows[0]
     assert "\x1b" not in rows[0]
     assert "ERROR ValueError: boom" in rows[1]
     assert rows[2].endswith("…)")

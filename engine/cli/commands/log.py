@@ -55,5 +55,8 @@ def _brief(value: Any) -> str:
         return f"<{value['$asset']}>"
     if isinstance(value, dict) and "$array" in value:
         return f"<{value['$array'].get('dtype')} {value['$array'].get('shape')}>"
-    text = value if isinstance(value, str) else repr(value)
+    if isinstance(value, dict):
+        text = "{" + ", ".join(f"{key}: {_brief(item)}" for key, item in value.items()) + "}"
+    else:
+        text = value if isinstance(value, str) else repr(value)
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 1] + "…"
