@@ -26,11 +26,11 @@ class NodeRaised(Exception):
 class HostFailure(Exception):
     """A nodeset's process failed, which is never the agent's fault: the episode ends as class ``infra``.
 
-    ``termination`` is the episode's: ``timeout`` or ``env_crash``. ``detail`` holds what is known: exit code,
+    ``termination`` is the episode's. ``detail`` holds what is known: exit code,
     signal, last lines of stderr, the call that was under way.
     """
 
-    termination: Literal["timeout", "env_crash"] = "env_crash"
+    termination: Literal["timeout", "env_crash", "exception"] = "env_crash"
 
     def __init__(self, message: str, nodeset: str = "", call: str = "", detail: str = "") -> None:
         super().__init__(message)
@@ -42,7 +42,7 @@ class HostFailure(Exception):
 class HostTimeout(HostFailure):
     """A call outlived its deadline. The host is killed and never used again."""
 
-    termination: Literal["timeout", "env_crash"] = "timeout"
+    termination: Literal["timeout", "env_crash", "exception"] = "timeout"
 
 
 class HostCrashed(HostFailure):

@@ -15,6 +15,7 @@ from engine.components.builtin_ports import BUILTIN_TYPES, resolve_builtin
 from engine.components.catalog import Catalog, NodesetManifest, nodeset_of
 from engine.components.discover import discover
 from engine.components.roots import standard_roots
+from engine.control.model_problems import model_problems
 from engine.control.reports import CheckReport, NodesetUse, NotFoundError
 from engine.graph.check import check_graph
 from engine.graph.model import Graph, GraphError, Node, Ports, Problem
@@ -42,7 +43,7 @@ def open_catalog(root: Path, workspace: Path | None = None) -> Catalog:
     return discover(standard_roots([root / "workspace"], workspace))
 
 
-def prepare(catalog: Catalog, graph: str | Mapping[str, Any]) -> Prepared:
+def prepare(catalog: Catalog, graph: str | Mapping[str, Any], root: Path) -> Prepared:
     """Read and check a graph: a file, a name, or the graph itself. NotFoundError where there is none."""
     try:
         if isinstance(graph, Mapping):
@@ -63,7 +64,7 @@ def prepare(catalog: Catalog, graph: str | Mapping[str, Any]) -> Prepared:
     problems = check_graph(loaded, resolve, [*BUILTIN_TYPES, *catalog.known_types()])
     needed = dict.fromkeys(nodeset_of(node.type) for node in loaded.nodes if "__" in node.type)
     nodesets = [catalog.nodesets[need] for need in needed if need in catalog.nodesets]
-    problems += _without_a_model(loaded)
+    problems += model_problems(root, loaded)
     problems += _failed_to_load(catalog, [need for need in needed if need not in catalog.nodesets])
     return Prepared(name or loaded.name or Path(source).stem, source, loaded, problems, nodesets)
 
@@ -128,15 +129,6 @@ def graph_hash(saved: Mapping[str, Any]) -> str:
 def env_nodeset(nodesets: list[NodesetManifest]) -> str | None:
     """The environment among a graph's nodesets: the first that has a panel."""
     return next((manifest.name for manifest in nodesets if manifest.panel is not None), None)
-
-
-def _without_a_model(graph: Graph) -> list[Problem]:
-    message = "llmCall calls a chat model, which this version cannot"
-    return [
-        Problem("no-chat-client", f"node {node.id!r}", message, "put a nodeset's model in its place")
-        for node in graph.nodes
-        if node.type == "llmCall"
-    ]
 
 
 def _failed_to_load(catalog: Catalog, absent: list[str]) -> list[Problem]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import platform
 import shutil
@@ -15,11 +16,12 @@ import psutil
 from engine.components.catalog import Catalog
 from engine.control.reports import DoctorItem
 from engine.store.runs import list_runs
+from engine.store.settings import FILE, SettingsError, read_settings
 
 MB = 1 << 20
 LOW_DISK_MB = 1024
 LOW_RAM_MB = 1024
-PACKAGES = ("evaltower", "aiohttp", "click", "msgspec", "numpy", "pillow", "psutil", "rich", "scipy")
+PACKAGES = ("evaltower", "aiohttp", "click", "httpx", "msgspec", "numpy", "pillow", "psutil", "rich", "scipy")
 EXTRAS = {"gymnasium": "gym", "minigrid": "gym", "torch": "torch"}
 
 
@@ -36,6 +38,7 @@ def examine(root: Path, catalog: Catalog) -> list[DoctorItem]:
         _disk(root),
         _terminal(),
         *_nodesets(catalog),
+        *_profiles(root),
         _runs(root),
     ]
 
@@ -169,6 +172,26 @@ def _nodesets(catalog: Catalog) -> list[DoctorItem]:
                 )
             )
     return items
+
+
+def _profiles(root: Path) -> list[DoctorItem]:
+    try:
+        profiles = read_settings(root).profiles
+    except SettingsError as error:
+        return [DoctorItem(name=FILE, state="failure", detail=problem) for problem in error.problems]
+    if not profiles:
+        return []
+    from engine.models.probe import probe
+
+    return [
+        DoctorItem(
+            name=f"profile {found.profile}",
+            state="ok" if found.ok else "warning",
+            detail=found.detail,
+            remedy=found.remedy,
+        )
+        for found in asyncio.run(probe(profiles))
+    ]
 
 
 def _runs(root: Path) -> DoctorItem:

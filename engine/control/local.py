@@ -46,7 +46,8 @@ class LocalControl:
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
     def check(self, graph: str, workspace: Path | None = None) -> CheckReport:
-        return checking.check_report(checking.prepare(checking.open_catalog(self.root, workspace), graph))
+        catalog = checking.open_catalog(self.root, workspace)
+        return checking.check_report(checking.prepare(catalog, graph, self.root))
 
     def start(self, request: StartRequest) -> str:
         plan = self._plan(request)
@@ -109,7 +110,7 @@ class LocalControl:
         workspace = Path(request.active_workspace_dir) if request.active_workspace_dir else None
         catalog = checking.open_catalog(self.root, workspace)
         try:
-            prepared = checking.prepare(catalog, request.graph or request.graph_name)
+            prepared = checking.prepare(catalog, request.graph or request.graph_name, self.root)
         except NotFoundError as error:
             problems.append(Problem("no-such-graph", "graph", str(error)))
             raise RefusedError(problems) from None

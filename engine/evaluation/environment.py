@@ -21,21 +21,26 @@ from engine.store.records import (
     Determinism,
     EnvironmentRecord,
     EvalRequest,
+    ModelRecord,
     NodesetRecord,
     Spec,
 )
 from engine.store.rundir import RunDir
 
-PACKAGES = ("evaltower", "numpy", "msgspec", "aiohttp", "scipy")
+PACKAGES = ("evaltower", "numpy", "msgspec", "aiohttp", "httpx", "scipy")
 MB = 1 << 20
 WEAKER: dict[Determinism, int] = {"exact": 0, "seeded": 1, "none": 2}
 
 
 def describe(
-    run: RunDir, spec: Spec, nodesets: Sequence[NodesetRecord], batched: Sequence[BatchedRecord]
+    run: RunDir,
+    spec: Spec,
+    nodesets: Sequence[NodesetRecord],
+    batched: Sequence[BatchedRecord],
+    models: Sequence[ModelRecord],
 ) -> EnvironmentRecord:
     """The record of this run on this host. A batched tool without a passed check weakens it to ``seeded``."""
-    labels: list[Determinism] = [n.determinism for n in nodesets]
+    labels: list[Determinism] = [n.determinism for n in nodesets] + [m.determinism for m in models]
     if any(b.regime == "unchecked" for b in batched):
         labels.append("seeded")
     return EnvironmentRecord(
@@ -49,6 +54,7 @@ def describe(
         determinism=max(labels, key=WEAKER.__getitem__, default="exact"),
         nodesets=list(nodesets),
         batched=list(batched),
+        models=list(models),
     )
 
 

@@ -27,6 +27,7 @@ from engine.graph.plan import Plan
 from engine.hosting.client import HostClient
 from engine.hosting.process import HostProcess
 from engine.hosting.remote import RemoteHandler
+from engine.models.call import Chat
 from engine.store.records import EpisodeRow, EvalRequest, WorkerProgress, now_iso
 
 log = logging.getLogger(__name__)
@@ -38,7 +39,10 @@ LET_GO_SEC = 10.0
 
 @dataclass(frozen=True)
 class Setting:
-    """What every episode of a run shares. ``env``: the nodeset whose panel sets episodes up, or None."""
+    """What every episode of a run shares. ``env``: the nodeset whose panel sets episodes up, or None.
+
+    ``chat`` answers the ``llmCall`` nodes, whose calls of one step take ``longest_calls_sec`` at most.
+    """
 
     run_id: str
     request: EvalRequest
@@ -46,6 +50,8 @@ class Setting:
     env: NodesetManifest | None
     selectors: Mapping[str, object]
     env_step_budget: int | None
+    chat: Chat
+    longest_calls_sec: float
 
 
 @dataclass(frozen=True)
@@ -197,12 +203,12 @@ class Episode:
         env = self._setting.env
         reset = env.first_reset_deadline_sec if env is not None else AGENT_CALL_SEC
         steps = (self._step_deadline(c.slot.manifest) for c in self._connections.values())
-        return reset + budget * max(steps, default=AGENT_CALL_SEC)
+        return reset + budget * (max(steps, default=AGENT_CALL_SEC) + self._setting.longest_calls_sec)
 
     def _handler(self, node: Node) -> NodeHandler:
         connection = self._connections.get(nodeset_of(node.type))
         if connection is None:
-            handler = builtin_handler(node)
+            handler = builtin_handler(node, self._setting.chat)
             assert handler is not None, f"nothing fires {node.type}, which the graph's check let pass"
             return handler
         deadline = self._deadline(node, connection.slot.manifest)

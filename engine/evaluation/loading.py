@@ -10,9 +10,11 @@ from engine.components.catalog import Catalog, NodesetManifest
 from engine.components.checking import all_problems, needed_nodesets, resolver
 from engine.components.discover import discover
 from engine.components.roots import standard_roots
+from engine.evaluation.models import open_chat
 from engine.graph.model import GraphError
 from engine.graph.plan import Plan, plan_graph
 from engine.graph.read import parse_graph
+from engine.models.client import ChatClient
 from engine.store.records import Spec
 from engine.store.rundir import RunDir
 
@@ -21,15 +23,20 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Loaded:
-    """The plan, and the manifests of the nodesets that it uses. ``env``: the one with a panel, or None."""
+    """The plan, the manifests of the nodesets that it uses, and the client for the models that it asks.
+
+    ``env``: the nodeset with a panel, or None.
+    """
 
     plan: Plan
     nodesets: dict[str, NodesetManifest]
     env: NodesetManifest | None
+    chat: ChatClient
 
 
 def load(run: RunDir, spec: Spec) -> Loaded:
-    """Read, check and plan the graph of ``spec``. Raises GraphError with every problem."""
+    """Read, check and plan the graph of ``spec``. Raises GraphError with every problem, and what
+    :func:`engine.evaluation.models.open_chat` raises."""
     overlay = Path(spec.active_workspace_dir) if spec.active_workspace_dir is not None else None
     catalog = discover(standard_roots([run.root / "workspace"], overlay))
 
@@ -40,7 +47,8 @@ def load(run: RunDir, spec: Spec) -> Loaded:
     nodesets = {name: catalog.nodesets[name] for name in needed_nodesets(graph)}
     _tell_changes(spec, catalog)
     env = next((manifest for manifest in nodesets.values() if manifest.panel is not None), None)
-    return Loaded(plan_graph(graph, resolver(catalog)), nodesets, env)
+    plan = plan_graph(graph, resolver(catalog))
+    return Loaded(plan, nodesets, env, open_chat(run, plan.graph))
 
 
 def _tell_changes(spec: Spec, catalog: Catalog) -> None:

@@ -16,6 +16,7 @@ from engine.evaluation.environment import describe
 from engine.evaluation.episode import Setting
 from engine.evaluation.launching import Launcher
 from engine.evaluation.loading import Loaded, load
+from engine.evaluation.models import longest_calls_sec, model_records
 from engine.evaluation.panel import step_budget_of
 from engine.evaluation.plan import PlanError, PlannedEpisode, cut_chunks, plan_episodes
 from engine.evaluation.recorder import Recorder
@@ -25,6 +26,8 @@ from engine.evaluation.worker import Worker
 from engine.graph.model import GraphError
 from engine.hosting.client import HostClient
 from engine.hosting.process import make_socket_dir
+from engine.models.client import ChatClient
+from engine.models.errors import ProfileError
 from engine.store.atomic import write_json
 from engine.store.episode_folders import folder_names
 from engine.store.records import (
@@ -37,6 +40,7 @@ from engine.store.records import (
     task_of,
 )
 from engine.store.rundir import RunDir
+from engine.store.settings import SettingsError
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +61,7 @@ class Run:
         self._launcher = Launcher(run.run_id, logs, self._sockets)
         self._shared: dict[str, HostSlot] = {}
         self._own: list[dict[str, HostSlot]] = []
+        self._chat: ChatClient | None = None
         self._workers: list[Worker] = []
         self._preparation: asyncio.Task[None] | None = None
         self._end: tuple[RunStatus, str | None] = ("completed", None)
@@ -77,12 +82,14 @@ class Run:
             self._over = True
         except asyncio.CancelledError:
             log.info("stopped before the first episode")
-        except (GraphError, PlanError, SetupRefused, HostFailure) as error:
+        except (GraphError, PlanError, SettingsError, ProfileError, SetupRefused, HostFailure) as error:
             self._end = ("error", _told(error))
         except Exception as error:
             log.exception("the run failed")
             self._end = ("error", f"{type(error).__name__}: {error}")
         await self._stop_hosts()
+        if self._chat is not None:
+            await self._chat.close()
         await self._recorder.finish(*self._end)
         return self._end[0]
 
@@ -107,6 +114,7 @@ class Run:
         """Everything before the first episode: graph, servers, the list of episodes, the workers."""
         self._recorder.show(activity="loading the graph")
         loaded = await asyncio.to_thread(load, self._run, self._spec)
+        self._chat = loaded.chat
         kinds = loaded.nodesets.values()
         self._shared = {m.name: self._launcher.slot(m) for m in kinds if m.parallelism == "shared"}
         replicated = [m for m in kinds if m.parallelism == "replicated"]
@@ -118,7 +126,7 @@ class Run:
         await asyncio.gather(*(slot.ensure() for slot in (*self._shared.values(), *self._own[0].values())))
         metadata = await self._metadata(loaded.env)
         planned = self._planned(metadata)
-        await asyncio.to_thread(self._write_environment)
+        await asyncio.to_thread(self._write_environment, loaded.chat)
         self._recorder.show(activity="")
         self._staff(loaded, planned, metadata)
 
@@ -130,6 +138,8 @@ class Run:
             env=loaded.env,
             selectors=self._common_selectors(),
             env_step_budget=step_budget_of(metadata.get("step_budget")),
+            chat=loaded.chat,
+            longest_calls_sec=longest_calls_sec(loaded.chat, loaded.plan.graph),
         )
         names = folder_names((e.index, task_of(dict(e.selectors)), e.repeat) for e in planned)
         recycles = [m.recycle_after for m in loaded.nodesets.values() if m.parallelism == "replicated"]
@@ -179,11 +189,12 @@ class Run:
         chosen = {"dataset": self._request.dataset, "split": self._summary.config.split}
         return {name: value for name, value in chosen.items() if value}
 
-    def _write_environment(self) -> None:
+    def _write_environment(self, chat: ChatClient) -> None:
         slots = {**self._shared, **self._own[0]}
         nodesets = [_nodeset_record(slot) for slot in slots.values()]
         batched = [record for slot in self._shared.values() for record in _batched_records(slot)]
-        write_json(self._run.environment, describe(self._run, self._spec, nodesets, batched))
+        described = describe(self._run, self._spec, nodesets, batched, model_records(chat))
+        write_json(self._run.environment, described)
 
     def _listen(self) -> None:
         loop = asyncio.get_running_loop()

@@ -11,20 +11,25 @@ from engine.components.context import NodeContext
 from engine.components.errors import HostFailure, NodeRaised, StopExecution
 from engine.components.firing import FiringRequest, FiringResult, NodeHandler
 from engine.execution.builtins.history_log import HistoryLog
+from engine.execution.builtins.llm_call import LLMCall
 from engine.execution.builtins.sources import EpisodeSource, NullSource
 from engine.execution.builtins.text_parse import TextParse
 from engine.graph.model import Node
+from engine.models.call import Chat
 
 _BUILTINS: dict[str, type[BaseCanvasNode]] = {
     node.node_type: node for node in (EpisodeSource, HistoryLog, NullSource, TextParse)
 }
 
 
-def builtin_handler(node: Node) -> NodeHandler | None:
+def builtin_handler(node: Node, chat: Chat) -> NodeHandler | None:
     """A handler for one built-in node for one episode; None where a nodeset has to fire it.
 
-    The ends of loops, graph boundaries and sinks need none: the executor knows them.
+    ``chat`` answers the ``llmCall`` nodes. The ends of loops, graph boundaries and sinks need no handler:
+    the executor knows them.
     """
+    if node.type == LLMCall.node_type:
+        return LocalHandler(LLMCall(chat))
     made = _BUILTINS.get(node.type)
     return LocalHandler(made()) if made is not None else None
 

@@ -312,8 +312,17 @@ class BatchedRecord(msgspec.Struct, kw_only=True):
     rows: int = 0
 
 
+class ModelRecord(msgspec.Struct, kw_only=True):
+    """A chat model that the run's nodes ask, by its profile in evaltower.toml, which says its determinism."""
+
+    profile: str
+    model: str
+    base_url: str
+    determinism: Determinism = "none"
+
+
 class EnvironmentRecord(msgspec.Struct, kw_only=True):
-    """environment.json: what produced the numbers. determinism: the weakest label of the run's nodesets.
+    """environment.json: what produced the numbers. determinism: the weakest label of nodesets and models.
 
     versions: package → version of the run process. command: a shell line that runs it again.
     """
@@ -328,3 +337,4 @@ class EnvironmentRecord(msgspec.Struct, kw_only=True):
     determinism: Determinism = "exact"
     nodesets: list[NodesetRecord] = []
     batched: list[BatchedRecord] = []
+    models: list[ModelRecord] = []

@@ -71,6 +71,11 @@ class RunDir:
         return self.path / "_DONE"
 
     @property
+    def model_cache(self) -> Path:
+        """Answers of chat models, by their requests."""
+        return self.path / "model_cache.jsonl"
+
+    @property
     def episodes(self) -> Path:
         return self.path / "episodes"
 

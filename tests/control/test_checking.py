@@ -46,7 +46,7 @@ def test_all_problems_of_a_graph_at_once(control: LocalControl, tmp_path: Path) 
     assert "env_toy__nope" in found
     assert "no_such__x" in found
     assert "trigger" in found
-    assert "chat model" in found
+    assert "profile" in found
 
 
 def test_a_file_that_is_no_graph(control: LocalControl, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from engine.execution.record import Firing
 from engine.graph.model import Container, Edge, Grant, Graph, Node, Port, Ports
 from engine.graph.plan import Plan, plan_graph
 from engine.graph.read import parse_graph
+from engine.models.call import ChatCall, Reply
 
 Do = Callable[[dict[str, Any], Any], Any]
 
@@ -32,6 +33,16 @@ class Step:
     inputs: str = ""
     outputs: str = "out"
     do: Do = lambda inputs, ctx: next(iter(inputs.values()), None)
+
+
+class Silent:
+    """A chat client that nobody asks."""
+
+    async def ask(self, profile: str, model: str, call: ChatCall) -> Reply:
+        raise AssertionError(f"nothing asks {profile!r} here")
+
+
+SILENT = Silent()
 
 
 @dataclass
@@ -184,7 +195,7 @@ def sketch(
 
 
 def executor(plan: Plan, nodes: Mapping[str, Spec], **options: Any) -> tuple[Executor, Recording]:
-    """``options``: budget, seed, stop, progress, handlers (by node id), episode, log."""
+    """``options``: budget, seed, stop, progress, handlers (by node id), episode, log, chat."""
     handlers: Mapping[str, NodeHandler] = options.get("handlers", {})
 
     def handler(node: Node) -> NodeHandler:
@@ -193,7 +204,7 @@ def executor(plan: Plan, nodes: Mapping[str, Spec], **options: Any) -> tuple[Exe
         spec = nodes[node.id]
         if isinstance(spec, Step):
             return LocalHandler(_Function(spec))
-        found = builtin_handler(node)
+        found = builtin_handler(node, options.get("chat", SILENT))
         assert found is not None, f"the executor asked for a handler of {node.type}"
         return found
 
@@ -237,6 +248,7 @@ def _edge(index: int, text: str) -> dict[str, str]:
 
 
 __all__ = [
+    "SILENT",
     "Builtin",
     "Edge",
     "Ran",

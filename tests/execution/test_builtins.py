@@ -11,7 +11,7 @@ from engine.execution.builtins.text_parse import TextParse
 from engine.execution.executor import EpisodeContext
 from engine.execution.handlers import builtin_handler
 from engine.graph.model import Node, Port
-from tests.execution.sketch import Builtin, run, step
+from tests.execution.sketch import SILENT, Builtin, run, step
 
 
 async def parse(text, **config):
@@ -117,8 +117,8 @@ def test_every_built_in_type_has_ports_but_the_ends_of_loops():
 
 
 def test_types_that_need_a_handler_have_one():
-    handled = {kind for kind in BUILTIN_TYPES if builtin_handler(Node("n", kind)) is not None}
-    assert handled == {"textParse", "historyLog", "nullSource", "episodeSource"}
+    handled = {kind for kind in BUILTIN_TYPES if builtin_handler(Node("n", kind), SILENT) is not None}
+    assert handled == {"textParse", "historyLog", "nullSource", "episodeSource", "llmCall"}
     assert not handled & SINKS
 
 

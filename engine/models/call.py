@@ -1,0 +1,76 @@
+"""What a chat model is asked, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any, Protocol
+
+from engine.components.seeds import derive
+from engine.models.answer import Answer
+from engine.store.settings import Profile
+from engine.store.strict_json import encode
+
+
+@dataclass(frozen=True, slots=True)
+class ChatCall:
+    """One question. ``parameters``: ``temperature``, ``max_tokens``, ``stop``; only those that are set.
+
+    ``n``: answers wanted. ``draw``: what two equal questions that are meant to get answers of their own
+    differ in, an int in [0, 2**63): the key of the firing that asks.
+    """
+
+    messages: Sequence[Mapping[str, Any]]
+    draw: int
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    n: int = 1
+
+    def sent_parameters(self, profile: Profile, n: int, drawn: int = 0) -> dict[str, Any]:
+        """The request but for its messages, for ``n`` more answers where ``drawn`` are there already."""
+        sent: dict[str, Any] = {"model": profile.model}
+        for name, value in self.parameters.items():
+            sent[profile.max_tokens_field if name == "max_tokens" else name] = value
+        if n > 1:
+            sent["n"] = n
+        if profile.determinism != "none":
+            sent["seed"] = derive("chat", self.draw, drawn) % (1 << 31)
+        return {**sent, **profile.params}
+
+    def body(self, profile: Profile, n: int, drawn: int = 0) -> bytes:
+        """The request's JSON."""
+        return encode({**self.sent_parameters(profile, n, drawn), "messages": list(self.messages)})
+
+    def content_key(self, profile: Profile) -> str:
+        """BLAKE2b-128 hex of all that decides the answer: server, request and draw."""
+        digest = blake2b(f"{profile.base_url}\0{self.draw}\0{self.n}\0".encode(), digest_size=16)
+        digest.update(self.body(profile, self.n))
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """``requests``: those that were sent for it, tries included; none for one from the cache.
+
+    ``cost_usd``: what it cost now, None where that is not known. ``parameters``: as sent.
+    """
+
+    answer: Answer
+    profile: str
+    parameters: Mapping[str, Any]
+    requests: int
+    cost_usd: float | None
+
+    @property
+    def from_cache(self) -> bool:
+        return self.requests == 0
+
+
+class Chat(Protocol):
+    """Answers questions."""
+
+    async def ask(self, profile: str, model: str, call: ChatCall) -> Reply:
+        """Ask ``profile`` ("" the active one), with ``model`` in place of its own where one is given.
+
+        Raises ProfileError, ChatRefused and ChatUnavailable.
+        """
