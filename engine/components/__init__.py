@@ -14,6 +14,7 @@ from engine.components.bases import (
 from engine.components.context import NodeContext
 from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelField
 from engine.components.errors import StopExecution
+from engine.components.firelist import DynamicFireListNode, FireList, FireSpec
 
 __all__ = [
     "BaseCanvasNode",
@@ -22,8 +23,11 @@ __all__ = [
     "ConfigField",
     "ContainerDef",
     "DisplayField",
+    "DynamicFireListNode",
     "EnvPanelAction",
     "EnvPanelField",
+    "FireList",
+    "FireSpec",
     "NodeContext",
     "NodeUIConfig",
     "PortDef",
