@@ -76,7 +76,7 @@ class StateDef:
     type: str = "lastWrite"
     value_type: str = "ANY"
     config: dict[str, Any] = field(default_factory=dict)
-    lifetime: str = "episode"
+    lifetime: str = "forever"
     reset_on: list[str] = field(default_factory=list)
 
 
@@ -123,13 +123,15 @@ class BaseCanvasNode(ABC):
         """Add an entry to this firing's inner log."""
         self.__dict__.setdefault("_inner_log", []).append({"key": key, "value": value})
 
+    def log(self) -> list[dict[str, Any]]:
+        """This firing's inner log; override to summarize it."""
+        return self.__dict__.get("_inner_log") or []
+
     def take_inner_log(self) -> list[dict[str, Any]]:
         """The inner log since the last call; the framework calls it after each firing."""
-        return self.__dict__.pop("_inner_log", None) or []
-
-    @property
-    def log(self) -> list[dict[str, Any]]:
-        return list(self.__dict__.get("_inner_log", ()))
+        taken = self.log()
+        self.__dict__.pop("_inner_log", None)
+        return taken
 
     @abstractmethod
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
@@ -156,6 +158,7 @@ class BaseNodeSet(ABC):
     name: ClassVar[str]
     description: ClassVar[str] = ""
     server_python: ClassVar[str | None] = None
+    server_image: ClassVar[str | None] = None
     parallelism: ClassVar[str | None] = None
     expected_vram_mb: ClassVar[int | None] = None
     expected_ram_mb: ClassVar[int | None] = None

@@ -52,7 +52,8 @@ class NodesetManifest(Struct, frozen=True, kw_only=True):
 
     ``path`` is the file or folder; ``origin`` the kind of root (overlay, workspace, package, builtin);
     ``panel`` ``{name, display_name, fields[], actions[]}``; ``containers`` definitions as in a graph file;
-    ``graphs`` the saved graphs beside it.
+    ``graphs`` the saved graphs beside it; ``workspaces`` where else its ``workspace.…`` imports may lie.
+    ``server_image``: AgentCanvas runs it in this Docker image, so that here it can only be borrowed.
     """
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$")]
@@ -64,6 +65,7 @@ class NodesetManifest(Struct, frozen=True, kw_only=True):
     parallelism: Literal["shared", "replicated"]
     parallelism_assumed: bool
     server_python: str | None = None
+    server_image: str | None = None
     expected_vram_mb: Megabytes | None = None
     expected_ram_mb: Megabytes | None = None
     default_per_step_budget_sec: Seconds = 30.0
@@ -80,6 +82,7 @@ class NodesetManifest(Struct, frozen=True, kw_only=True):
     containers: tuple[dict[str, Any], ...] = ()
     tools: dict[str, ToolManifest] = {}
     graphs: tuple[str, ...] = ()
+    workspaces: tuple[str, ...] = ()
 
 
 class ScanFailure(Struct, frozen=True):
@@ -97,11 +100,12 @@ class HiddenNodeset(Struct, frozen=True):
     path: str
     origin: str
     hidden_by: str
+    source_hash: str = ""
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """``graphs`` maps a saved graph's name to its file, the workspace's before the nodesets' own.
+    """``graphs`` maps a saved graph's names to its file, the workspaces' before the nodesets' own.
 
     ``resolve_dynamic`` gives the ports of a tool under a config, or raises ValueError.
     """

@@ -245,7 +245,7 @@ class _Recording:
 
 def _resets(where: str, definition: Any) -> frozenset[str]:
     signals = dict(_LIFETIMES, custom=frozenset(_get(definition, "reset_on", ())))
-    found: frozenset[str] = _known(where, "lifetime", signals, _get(definition, "lifetime", "episode"))
+    found: frozenset[str] = _known(where, "lifetime", signals, _get(definition, "lifetime", "forever"))
     return found
 
 

@@ -21,8 +21,17 @@ class ContainerAccess(Protocol):
         """Drop a partition."""
 
 
+_OWN = frozenset(
+    {"containers", "step", "execution_id", "key", "episode", "signals", "events", "_rng", "_kept"}
+)
+
+
 class NodeContext:
-    """Given to ``forward``. One object a firing."""
+    """Given to ``forward``. One object a firing.
+
+    Any other public attribute is the node's own to set: it is still there at its next firing in the episode
+    where the framework passes the same ``kept``, and None where it was never set.
+    """
 
     def __init__(
         self,
@@ -31,6 +40,7 @@ class NodeContext:
         execution_id: str,
         key: int,
         episode: Mapping[str, Any] | None = None,
+        kept: dict[str, Any] | None = None,
     ) -> None:
         self.containers = containers
         self.step = step
@@ -40,6 +50,18 @@ class NodeContext:
         self.signals: list[dict[str, Any]] = []
         self.events: list[dict[str, Any]] = []
         self._rng: Any = None
+        self._kept = {} if kept is None else kept
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"a node's context has no attribute {name!r}")
+        return self._kept.get(name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _OWN:
+            object.__setattr__(self, name, value)
+        else:
+            self._kept[name] = value
 
     @property
     def rng(self) -> numpy.random.Generator:

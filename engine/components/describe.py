@@ -28,6 +28,7 @@ def describe_nodeset(declared: type[BaseNodeSet], home: Path) -> NodesetManifest
     where = f"class {declared.__name__}"
     nodeset = declared()
     fields = {name: getattr(nodeset, name) for name in _NODESET_FIELDS}
+    fields.update(_by_agentcanvas_names(nodeset))
     panel = _panel(where, nodeset.env_panel)
     if fields["parallelism"] is None:
         fields["parallelism"] = "shared" if panel is None else "replicated"
@@ -43,6 +44,17 @@ def describe_nodeset(declared: type[BaseNodeSet], home: Path) -> NodesetManifest
         containers=_containers(where, nodeset),
     )
     return msgspec.structs.replace(manifest, tools=_tools(where, manifest.name, nodeset))
+
+
+def _by_agentcanvas_names(nodeset: BaseNodeSet) -> dict[str, Any]:
+    """``env`` and ``start_deadline_sec``, where an author has them under AgentCanvas's names."""
+    found: dict[str, Any] = {}
+    if server_env := getattr(nodeset, "server_env", None):
+        found["env"] = {**server_env, **nodeset.env}
+    timeout = getattr(nodeset, "startup_timeout", None)
+    if timeout is not None and nodeset.start_deadline_sec == BaseNodeSet.start_deadline_sec:
+        found["start_deadline_sec"] = timeout
+    return found
 
 
 def resolve_ports(tool: BaseCanvasNode, config: dict[str, Any]) -> PortsManifest:

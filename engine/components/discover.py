@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import structs
 
@@ -28,7 +30,12 @@ def discover(
     """
     cache = ManifestCache(cache_dir or default_cache_dir())
     homes = {root: candidates(root) for root in roots}
-    reports = _reports([home for found in homes.values() for home in found], cache, deadline)
+    requests = [
+        ScanRequest(path=str(home), workspaces=_workspaces_after(root, roots))
+        for root, found in homes.items()
+        for home in found
+    ]
+    reports = _reports(requests, cache, deadline)
     nodesets: dict[str, NodesetManifest] = {}
     failures: list[ScanFailure] = []
     hidden: list[HiddenNodeset] = []
@@ -37,7 +44,10 @@ def discover(
         named = _by_name(root, homes[root], reports)
         for name, found in named.items():
             if name in taken:
-                hidden += [HiddenNodeset(name, m.path, m.origin, hidden_by=taken[name]) for m in found]
+                hidden += [
+                    HiddenNodeset(name, m.path, m.origin, hidden_by=taken[name], source_hash=m.source_hash)
+                    for m in found
+                ]
                 continue
             taken[name] = found[0].path
             if len(found) == 1:
@@ -57,11 +67,20 @@ def discover(
     )
 
 
-def _reports(homes: Iterable[Path], cache: ManifestCache, deadline: float) -> dict[Path, ScanReport]:
-    """A report a file or folder, its manifests complete with source hash."""
+def _workspaces_after(root: NodesetRoot, roots: Sequence[NodesetRoot]) -> tuple[str, ...]:
+    """What a nodeset sees behind its own workspace: those of lower rank, never an overlay over it."""
+    later = roots[roots.index(root) + 1 :]
+    return tuple(str(other.workspace) for other in later if other.workspace is not None)
+
+
+def _reports(
+    requests: Iterable[ScanRequest], cache: ManifestCache, deadline: float
+) -> dict[Path, ScanReport]:
+    """A report a file or folder, its manifests complete with source hash and workspaces."""
     reports: dict[Path, ScanReport] = {}
-    unknown: dict[Path, str] = {}
-    for home in homes:
+    unknown: dict[Path, tuple[ScanRequest, str]] = {}
+    for request in requests:
+        home = Path(request.path)
         try:
             hashed = source_hash(home)
         except OSError as error:
@@ -69,17 +88,20 @@ def _reports(homes: Iterable[Path], cache: ManifestCache, deadline: float) -> di
             continue
         entry = cache.read(home, hashed)
         if entry is None:
-            unknown[home] = hashed
+            unknown[home] = (request, hashed)
         else:
-            reports[home] = ScanReport(manifests=entry.manifests)
-    scanned = _scanned([ScanRequest(path=str(home)) for home in unknown], deadline)
-    for home, report in zip(unknown, scanned, strict=True):
-        hashed = unknown[home]
-        manifests = tuple(structs.replace(m, source_hash=hashed) for m in report.manifests)
+            reports[home] = ScanReport(manifests=_placed(entry.manifests, workspaces=request.workspaces))
+    scanned = _scanned([request for request, _ in unknown.values()], deadline)
+    for (home, (request, hashed)), report in zip(unknown.items(), scanned, strict=True):
+        manifests = _placed(report.manifests, source_hash=hashed, workspaces=request.workspaces)
         reports[home] = structs.replace(report, manifests=manifests)
         if not report.errors:
             cache.write(home, hashed, CacheEntry(key=cache.key(hashed), manifests=manifests))
     return reports
+
+
+def _placed(manifests: Iterable[NodesetManifest], **where: Any) -> tuple[NodesetManifest, ...]:
+    return tuple(structs.replace(manifest, **where) for manifest in manifests)
 
 
 def _scanned(requests: Sequence[ScanRequest], deadline: float) -> list[ScanReport]:
@@ -110,12 +132,19 @@ def _ambiguous(found: Sequence[NodesetManifest]) -> list[ScanFailure]:
 
 
 def _graphs(roots: Sequence[NodesetRoot], nodesets: Iterable[NodesetManifest]) -> dict[str, str]:
-    """Saved graphs by name, which is the path below their folder without ``.json``."""
+    """Saved graphs by name: the path below their folder without ``.json``, or its last part where one has it.
+
+    A root's graphs come before those of the next, by whichever of their names they are asked for.
+    """
     graphs: dict[str, str] = {}
     for root in roots:
-        if root.graphs is not None:
-            for file in graph_files(root.graphs):
-                graphs.setdefault(file.relative_to(root.graphs).with_suffix("").as_posix(), str(file))
+        files = graph_files(root.graphs) if root.graphs is not None else []
+        for file in files:
+            graphs.setdefault(file.relative_to(root.graphs or "").with_suffix("").as_posix(), str(file))
+        stems = Counter(file.stem for file in files)
+        for file in files:
+            if stems[file.stem] == 1:
+                graphs.setdefault(file.stem, str(file))
     for nodeset in nodesets:
         for path in nodeset.graphs:
             graphs.setdefault(Path(path).stem, path)
@@ -136,7 +165,11 @@ def _port_resolver(cache: ManifestCache, deadline: float) -> Callable[[NodesetMa
         ports = entry.ports.get(key) if entry else None
         if ports is None:
             request = ScanRequest(
-                path=manifest.path, nodeset=manifest.name, node_type=node.type, config=config
+                path=manifest.path,
+                workspaces=manifest.workspaces,
+                nodeset=manifest.name,
+                node_type=node.type,
+                config=config,
             )
             report = _scanned([request], deadline)[0]
             if report.ports is None:

@@ -2,7 +2,8 @@
 
 A nodeset is a file, or a folder with an ``__init__.py``. Its module is called ``_nodeset_<stem>``, so that a
 nodeset named after the library that it wraps does not stand in for it. It reaches the modules beside it by
-relative import (``from .house import House``) or by their bare name (``import house``).
+relative import (``from .house import House``) or by their bare name (``import house``). A folder below a
+``nodesets`` folder may also go by AgentCanvas's absolute names: it is ``workspace.nodesets.…`` to itself.
 Runs under foreign interpreters (Python 3.8+).
 """
 
@@ -19,18 +20,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import Iterator, Sequence
 
+from engine.components.agentcanvas.finder import expose
 from engine.components.bases import BaseNodeSet
 
 _WHOLE_BELOW = 4 << 20
 _SAMPLE = 1 << 20
 
 
-def load_nodeset(path: Path | str, name: str) -> BaseNodeSet:
+def load_nodeset(path: Path | str, name: str, workspaces: Sequence[str] = ()) -> BaseNodeSet:
     """The nodeset of this name in a file or folder, constructed. ImportError names what is there instead.
 
-    Whatever the file raises on import, or the class when constructed, is passed on.
+    Whatever the file raises on import, or the class when constructed, is passed on. ``workspaces``: where
+    ``workspace.…`` is looked for after the nodeset's own.
     """
-    classes = load_classes(path)
+    classes = load_classes(path, workspaces)
     for found in classes:
         if getattr(found, "name", None) == name:
             return found()
@@ -38,13 +41,13 @@ def load_nodeset(path: Path | str, name: str) -> BaseNodeSet:
     raise ImportError(f"{path}: no nodeset named {name!r}; nodesets there: {names}")
 
 
-def load_classes(path: Path | str) -> list[type[BaseNodeSet]]:
+def load_classes(path: Path | str, workspaces: Sequence[str] = ()) -> list[type[BaseNodeSet]]:
     """Import a nodeset file or folder; its nodeset classes in order of definition.
 
     Those that begin with an underscore, come from elsewhere, or are abstract and nameless do not count.
     """
     home = nodeset_home(path)
-    module = _import(home)
+    module = _import(home, workspaces)
     found: list[type[BaseNodeSet]] = []
     for value in vars(module).values():
         if (
@@ -81,9 +84,11 @@ def source_hash(path: Path | str) -> str:
     return digest.hexdigest()
 
 
-def _import(home: Path) -> ModuleType:
+def _import(home: Path, workspaces: Sequence[str]) -> ModuleType:
     source = home / "__init__.py" if home.is_dir() else home
-    name = "_nodeset_" + re.sub(r"\W", "_", home.stem)
+    own = next((folder.parent for folder in home.parents if folder.name == "nodesets"), None)
+    expose([*filter(None, [own]), *map(Path, workspaces)])
+    name = _module_name(home, own)
     # Bytecode is checked by size and whole seconds: a nodeset edited twice in one second would run as it was.
     sys.dont_write_bytecode = True
     sys.meta_path.append(_Siblings(source))
@@ -93,6 +98,15 @@ def _import(home: Path) -> ModuleType:
     module = sys.modules[name] = module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def _module_name(home: Path, workspace: Path | None) -> str:
+    """A folder's absolute name, so that it and its helpers exist once, however they import each other."""
+    if workspace is not None and home.is_dir():
+        parts = ("workspace", *home.relative_to(workspace).parts)
+        if all(part.isidentifier() for part in parts):
+            return ".".join(parts)
+    return "_nodeset_" + re.sub(r"\W", "_", home.stem)
 
 
 class _Siblings:

@@ -21,21 +21,29 @@ _OTHER_FOLDERS = frozenset({"__pycache__", "graphs", "tests"})
 
 @dataclass(frozen=True, slots=True)
 class NodesetRoot:
-    """Places of equal rank: folders to search, or nodeset files and folders; and a folder of saved graphs."""
+    """Places of equal rank: folders to search, or nodeset files and folders; and a folder of saved graphs.
+
+    ``workspace``: the folder that AgentCanvas's absolute names, ``workspace.…``, begin at.
+    """
 
     origin: str
     places: tuple[Path, ...]
     graphs: Path | None = None
+    workspace: Path | None = None
 
 
 def standard_roots(workspaces: Sequence[Path] = (), overlay: Path | None = None) -> list[NodesetRoot]:
-    """Overlay, workspaces, installed packages, built-ins: the first to have a name wins.
+    """Overlay, workspaces in their order, installed packages, built-ins: the first to have a name wins.
 
     A workspace, like an overlay, is a folder with ``nodesets/**`` and ``graphs/**``.
     """
-    named = [("overlay", overlay)] if overlay else []
-    named += [("workspace", workspace) for workspace in workspaces]
-    roots = [NodesetRoot(origin, (folder / "nodesets",), folder / "graphs") for origin, folder in named]
+    named = {overlay: "overlay"} if overlay else {}
+    for workspace in workspaces:
+        named.setdefault(workspace, "workspace")
+    roots = [
+        NodesetRoot(origin, (folder / "nodesets",), folder / "graphs", folder)
+        for folder, origin in named.items()
+    ]
     builtin = Path(engine.__file__).parent.parent / "nodesets"
     return [*roots, NodesetRoot("package", tuple(_packages())), NodesetRoot("builtin", (builtin,))]
 
@@ -83,7 +91,7 @@ def _is_nodeset(folder: Path) -> bool:
 
 def _is_wanted(entry: Path) -> bool:
     if entry.is_dir():
-        return entry.name not in _OTHER_FOLDERS and not entry.name.startswith(".")
+        return entry.name not in _OTHER_FOLDERS and not entry.name.startswith((".", "_"))
     return entry.suffix == ".py" and not entry.name.startswith("_") and not _TEST_FILE.match(entry.name)
 
 

@@ -24,9 +24,13 @@ _LONGEST = 2000
 
 
 class ScanRequest(msgspec.Struct, kw_only=True):
-    """For the manifests in ``path``; or, where ``node_type`` is given, for its ports under ``config``."""
+    """For the manifests in ``path``; or, where ``node_type`` is given, for its ports under ``config``.
+
+    ``workspaces``: as of :func:`engine.components.loading.load_nodeset`.
+    """
 
     path: str
+    workspaces: tuple[str, ...] = ()
     nodeset: str = ""
     node_type: str = ""
     config: dict[str, Any] = {}
@@ -46,7 +50,7 @@ def answer(request: ScanRequest) -> ScanReport:
     try:
         if request.node_type:
             return ScanReport(ports=_resolved(home, request))
-        classes = load_classes(home)
+        classes = load_classes(home, request.workspaces)
     except BaseException as error:
         return ScanReport(errors=(explain(error, home),))
     manifests: list[NodesetManifest] = []
@@ -95,7 +99,7 @@ def main() -> None:
 
 
 def _resolved(home: Path, request: ScanRequest) -> PortsManifest:
-    for tool in load_nodeset(home, request.nodeset).get_tools():
+    for tool in load_nodeset(home, request.nodeset, request.workspaces).get_tools():
         if tool.node_type == request.node_type:
             return resolve_ports(tool, request.config)
     raise DeclarationError(f"nodeset {request.nodeset!r} has no tool {request.node_type!r} any more")

@@ -3,7 +3,8 @@
 Runs under foreign interpreters (Python 3.8+, msgspec 0.18+).
 
 Tuples and sets arrive as lists, numpy scalars as Python's, a lone surrogate as U+FFFD. Arrays arrive
-read-only: they are views of the message wherever their alignment allows it.
+read-only: they are views of the message wherever their alignment allows it. AgentCanvas's own way of sending
+arrays is read as well, and written where it is asked for.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any
 
 import msgspec
 import numpy as np
+
+from engine.hosting import blobs
 
 _ARRAY = (
     1  # extension type; its data: length of dtype.str, ndim, dtype.str, shape as int64s, items in C order
@@ -31,9 +34,22 @@ def encode(obj: Any) -> bytes:
         return _encoder.encode(_sendable(obj, ""))
 
 
+def encode_for_agentcanvas(obj: Any) -> bytes:
+    """As :func:`encode`, with arrays as AgentCanvas sends them."""
+    try:
+        return _blob_encoder.encode(obj)
+    except _REFUSALS:
+        return _blob_encoder.encode(_sendable(obj, ""))
+
+
 def decode(data: bytes) -> Any:
     """The object in a message. Raises one of ``NOT_A_MESSAGE`` for anything else."""
     return _decoder.decode(data)
+
+
+def decode_writable(data: bytes) -> Any:
+    """As :func:`decode`, with arrays of their own, which a node's author may change in place."""
+    return _writable_decoder.decode(data)
 
 
 def encode_json(obj: Any) -> bytes:
@@ -49,7 +65,7 @@ def ext_hook(code: int, data: memoryview) -> np.ndarray:
     if code != _ARRAY:
         raise ValueError(f"unknown extension type {code}")
     try:
-        return _read_array(data)
+        return _aligned(blobs.read(data) if blobs.is_blob(data) else _read_array(data))
     except Exception as error:  # numpy and struct raise many kinds
         raise ValueError(f"a damaged array: {error}") from None
 
@@ -61,15 +77,33 @@ def _read_array(data: memoryview) -> np.ndarray:
         raise ValueError("an array of Python objects cannot be received")
     shape = struct.unpack_from(f"<{data[1]}q", data, name_end)
     array: np.ndarray = np.ndarray(shape, dtype, data, name_end + 8 * len(shape))
+    return array
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
     if not array.flags.aligned:
         array = array.copy()
         array.flags.writeable = False
     return array
 
 
+def _writable_ext_hook(code: int, data: memoryview) -> np.ndarray:
+    return ext_hook(code, data).copy()
+
+
 def _enc_hook(obj: Any) -> Any:
     if isinstance(obj, np.ndarray):
-        return _array(obj)
+        return _array(_sendable_array(obj))
+    return _plain(obj)
+
+
+def _blob_enc_hook(obj: Any) -> Any:
+    if isinstance(obj, np.ndarray):
+        return blobs.write(_sendable_array(obj))
+    return _plain(obj)
+
+
+def _plain(obj: Any) -> Any:
     for plain in _PLAIN:
         if isinstance(obj, plain):
             return plain(obj)
@@ -80,9 +114,13 @@ def _enc_hook(obj: Any) -> Any:
     raise TypeError(f"a value of type {type(obj).__module__}.{type(obj).__qualname__} cannot be sent")
 
 
-def _array(array: np.ndarray) -> msgspec.msgpack.Ext:
+def _sendable_array(array: np.ndarray) -> np.ndarray:
     if array.dtype.hasobject or array.dtype.kind == "V":
         raise TypeError(f"an array of dtype {array.dtype} cannot be sent; send numbers, or a list")
+    return array
+
+
+def _array(array: np.ndarray) -> msgspec.msgpack.Ext:
     name = array.dtype.str.encode("ascii")
     head = struct.pack(f"<BB{len(name)}s{array.ndim}q", len(name), array.ndim, name, *array.shape)
     items = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -108,4 +146,6 @@ def _sendable(value: Any, path: str) -> Any:
 
 
 _encoder = msgspec.msgpack.Encoder(enc_hook=_enc_hook)
+_blob_encoder = msgspec.msgpack.Encoder(enc_hook=_blob_enc_hook)
 _decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(ext_hook=ext_hook)
+_writable_decoder: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(ext_hook=_writable_ext_hook)

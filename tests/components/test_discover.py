@@ -9,6 +9,7 @@ import pytest
 from engine.components import scan_process
 from engine.components.catalog import HiddenNodeset
 from engine.components.discover import discover
+from engine.components.loading import source_hash
 from engine.components.roots import NodesetRoot
 from engine.graph.model import Node
 from tests.components.sources import HEAD, nodeset, tool, whole, write
@@ -63,6 +64,7 @@ def test_nodesets_are_found_with_their_graphs_and_tools(tmp_path, cache):
     assert found.graphs == (str(home / "graphs" / "follow.json"),)
     assert catalog.graphs == {
         "vln/mine": str(tmp_path / "graphs" / "vln" / "mine.json"),
+        "mine": str(tmp_path / "graphs" / "vln" / "mine.json"),
         "follow": str(tmp_path / "graphs" / "follow.json"),
     }
     assert catalog.known_types() == ["env_a__step", "env_b__step"]
@@ -98,9 +100,10 @@ def test_the_first_root_to_have_a_name_hides_the_others(tmp_path, cache):
     catalog = discover([root(tmp_path / origin, origin) for origin in origins], cache)
     assert catalog.nodesets["env_a"].description == "overlay"
     first = str(tmp_path / "overlay" / "nodesets" / "env_a.py")
+    hidden = [tmp_path / origin / "nodesets" / "env_a.py" for origin in origins[1:]]
     assert catalog.hidden == tuple(
-        HiddenNodeset("env_a", str(tmp_path / origin / "nodesets" / "env_a.py"), origin, first)
-        for origin in origins[1:]
+        HiddenNodeset("env_a", str(path), origin, first, source_hash(path))
+        for path, origin in zip(hidden, origins[1:], strict=True)
     )
 
 

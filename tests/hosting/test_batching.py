@@ -358,7 +358,7 @@ async def test_what_a_forward_logs_does_not_pile_up(make: Make):
     batcher = await make(Chatty())
     for _ in range(3):
         await batcher.submit({"_key": 0}, None)
-    assert batcher._tool.log == []
+    assert batcher._tool.log() == []
 
 
 def test_a_batch_of_no_rows_is_refused():

@@ -1,0 +1,1 @@
+"""What AgentCanvas's nodesets import: ``app.…`` names, and each other as ``workspace.nodesets.…``."""

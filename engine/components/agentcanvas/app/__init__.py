@@ -1,0 +1,1 @@
+"""AgentCanvas's package name. Its submodules hold our objects under AgentCanvas's names."""

@@ -1,0 +1,6 @@
+"""``from app.components import BaseCanvasNode, …``: what ``engine.components`` offers, the same objects."""
+
+from engine.components import *  # noqa: F403
+from engine.components.agentcanvas.canvas_only import canvas_only
+
+__getattr__ = canvas_only(__name__)
