@@ -11,7 +11,7 @@ from engine.control.reports import Difference
 from engine.store.digest import digest_part
 from engine.store.records import EpisodeRow, Identity
 from engine.store.rundir import RunDir
-from engine.store.runs import read_rows
+from engine.store.runs import read_rows, view_run
 
 SHOWN = 120
 """Characters of a value in a difference."""
@@ -25,46 +25,54 @@ class _Found(NamedTuple):
 
 
 class Rows:
-    """A run's finished episodes, with the folder of each."""
+    """A run's finished episodes. ``view``: how the run stands."""
 
     def __init__(self, run: RunDir) -> None:
         self.run = run
+        self.view = view_run(run)
         self.by_identity: dict[Identity, EpisodeRow] = {row.identity: row for row in read_rows(run)}
 
     @property
-    def infra(self) -> set[Identity]:
-        """Episodes that the box failed, which say nothing about results."""
-        return {identity for identity, row in self.by_identity.items() if row.error_class == "infra"}
+    def infra(self) -> list[Identity]:
+        """Episodes that the box failed."""
+        return [identity for identity, row in self.by_identity.items() if row.error_class == "infra"]
+
+    @property
+    def measured(self) -> set[Identity]:
+        """Episodes that say something about results: neither failed by the box nor cancelled."""
+        cancelled = {identity for identity, row in self.by_identity.items() if row.status == "cancelled"}
+        return self.by_identity.keys() - cancelled - set(self.infra)
 
     def log_of(self, row: EpisodeRow) -> Iterator[dict[str, Any]]:
         return read_log(self.run, folder_of(self.run, row), follow=False)
 
 
 def first_difference(left: Rows, right: Rows) -> Difference | None:
-    """The first difference in identity order, or None. An infra episode of either run is passed over."""
-    unmeasured = left.infra | right.infra
-    for identity in sorted((left.by_identity.keys() | right.by_identity.keys()) - unmeasured):
-        mine, other = left.by_identity.get(identity), right.by_identity.get(identity)
-        if mine is None or other is None:
-            found = _Found(
-                "episode", "is there" if mine else "is not there", "is there" if other else "is not there"
-            )
-            return _difference(identity, found)
+    """The first difference in identity order, or None; only among episodes that both runs measured.
+
+    An episode that only one has is a difference where both runs completed.
+    """
+    if left.view.status == right.view.status == "completed":
+        for identity in sorted(left.by_identity.keys() ^ right.by_identity.keys()):
+            here, gone = "is there", "is not there"
+            told = (here, gone) if identity in left.by_identity else (gone, here)
+            return _difference(left, right, identity, _Found("episode", *told))
+    for identity in sorted(left.measured & right.measured):
+        mine, other = left.by_identity[identity], right.by_identity[identity]
         if digest_part(mine) != digest_part(other):
-            return _in_logs(identity, left.log_of(mine), right.log_of(other)) or _in_rows(
-                identity, mine, other
-            )
+            line, found = _in_logs(left.log_of(mine), right.log_of(other)) or (None, _in_rows(mine, other))
+            return _difference(left, right, identity, found, line)
     return None
 
 
 def _in_logs(
-    identity: Identity, left: Iterator[dict[str, Any]], right: Iterator[dict[str, Any]]
-) -> Difference | None:
+    left: Iterator[dict[str, Any]], right: Iterator[dict[str, Any]]
+) -> tuple[dict[str, Any] | None, _Found] | None:
+    """The first firing that differs, and how."""
     for mine, other in zip_longest(left, right):
         found = _between_lines(mine, other)
         if found is not None:
-            line = mine or other
-            return _difference(identity, found, step=line["step"], node=line["node_id"])
+            return mine or other, found
     return None
 
 
@@ -81,29 +89,27 @@ def _between_lines(left: dict[str, Any] | None, right: dict[str, Any] | None) ->
     return None
 
 
-def _in_rows(identity: Identity, left: EpisodeRow, right: EpisodeRow) -> Difference:
+def _in_rows(left: EpisodeRow, right: EpisodeRow) -> _Found:
     parts = ("status", "step_count", "trajectory_digest")
     what = next((part for part in parts if getattr(left, part) != getattr(right, part)), "metrics")
-    return _difference(identity, _Found(what, _short(getattr(left, what)), _short(getattr(right, what))))
+    return _Found(what, _short(getattr(left, what)), _short(getattr(right, what)))
 
 
 def _difference(
-    identity: Identity, found: _Found, *, step: int | None = None, node: str | None = None
+    left: Rows, right: Rows, identity: Identity, found: _Found, line: Mapping[str, Any] | None = None
 ) -> Difference:
     index, selectors, repeat = identity
-    name = (
-        str(index)
-        + (f" {selectors}" if selectors != "{}" else "")
-        + (f" repeat {repeat}" if repeat > 1 else "")
-    )
+    name = str(index) + (f" {selectors}" if selectors != "{}" else "")
     return Difference(
+        left_run=left.run.run_id,
+        right_run=right.run.run_id,
         episode_index=index,
-        episode=name,
+        episode=name + (f" repeat {repeat}" if repeat > 1 else ""),
         what=found.what,
         left=found.left,
         right=found.right,
-        step=step,
-        node=node,
+        step=line["step"] if line else None,
+        node=line["node_id"] if line else None,
         port=found.port,
     )
 

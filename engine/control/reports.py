@@ -94,12 +94,13 @@ class RunReport(msgspec.Struct, kw_only=True):
 
 
 class Difference(msgspec.Struct, kw_only=True):
-    """The first thing in which two runs differ. ``left`` and ``right`` describe it in the first and second
-    run.
+    """The first thing in which two runs differ; ``left`` and ``right`` tell it of each.
 
-    node, port: None where the difference lies outside the firings (a row, a log's length).
+    step, node, port: None where the difference lies outside the firings (a row, a log's length).
     """
 
+    left_run: str
+    right_run: str
     episode_index: int
     episode: str
     what: str

@@ -87,8 +87,12 @@ def test_an_episode_that_the_box_failed_is_left_out_and_leaves_it_open(tmp_path:
 
 
 def test_a_run_that_did_not_complete_proves_nothing(tmp_path: Path) -> None:
-    report = compare(tmp_path, {}, {"status": "cancelled", "error": "Ctrl-C"})
-    assert report.verdict == "undecided"
+    stopped = fake_row(1, status="cancelled", termination="cancelled", step_count=3)
+    more = [fake_row(0), fake_row(1), fake_row(2)]
+    report = compare(
+        tmp_path, {"rows": more}, {"rows": [fake_row(0), stopped], "status": "cancelled", "error": "Ctrl-C"}
+    )
+    assert (report.verdict, report.compared, report.difference) == ("undecided", 1, None)
     assert any("is cancelled: Ctrl-C" in note for note in report.notes)
 
 

@@ -71,13 +71,13 @@ def _put_report(report: VerifyReport) -> None:
     put()
     put(f"{report.verdict}: {report.compared} episodes compared", COLOURS[report.verdict])
     if report.difference:
-        _put_difference(report.difference, [run.run_id for run in report.runs])
+        _put_difference(report.difference)
     put(f"determinism: {report.determinism} (the weakest label of these runs)")
     for note in report.notes:
         put(f"note: {note}", "yellow")
 
 
-def _put_difference(difference: Difference, runs: list[str]) -> None:
+def _put_difference(difference: Difference) -> None:
     where = [f"episode {difference.episode}"]
     if difference.step is not None:
         where.append(f"step {difference.step}")
@@ -86,5 +86,5 @@ def _put_difference(difference: Difference, runs: list[str]) -> None:
     if difference.port is not None:
         where.append(f"port {difference.port}")
     put(f"first difference: {', '.join(where)} ({difference.what})")
-    put(f"  {runs[0]}: {difference.left}")
-    put(f"  the other: {difference.right}")
+    put(f"  {difference.left_run}: {difference.left}")
+    put(f"  {difference.right_run}: {difference.right}")
