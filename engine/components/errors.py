@@ -24,10 +24,11 @@ class NodeRaised(Exception):
 
 
 class HostFailure(Exception):
-    """A nodeset's process failed, which is never the agent's fault: the episode ends as class ``infra``.
+    """A nodeset's process, or a model's server, failed, which is never the agent's fault: the episode ends as
+    class ``infra``.
 
-    ``termination`` is the episode's. ``detail`` holds what is known: exit code,
-    signal, last lines of stderr, the call that was under way.
+    ``termination`` is the episode's. ``detail`` holds what is known: exit code, signal, last lines of stderr,
+    the call that was under way.
     """
 
     termination: Literal["timeout", "env_crash", "exception"] = "env_crash"

@@ -61,7 +61,9 @@ async def _probe(transport: Transport, name: str, profile: Profile, environ: Map
         return Probe(name, False, f"{url}: {response.status_line}", "set api_key_env, or its key, right")
     if response.status != 200:
         told = f"{url}: {response.status_line}: {error_text(response.body, key.strike)}"
-        return Probe(name, False, told, "mend base_url, which usually ends in /v1")
+        missing = response.status == 404
+        remedy = "mend base_url, which usually ends in /v1" if missing else "see the server's own log"
+        return Probe(name, False, told, remedy)
     listed = _listed(response)
     if listed and profile.model not in listed:
         remedy = near(profile.model, listed) or f"name one of its {len(listed)}"

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from http import HTTPStatus
 
 import httpx
@@ -18,6 +20,12 @@ CONNECT_SEC = 10.0
 
 # It tells every request at INFO, which says nothing that the firing log does not.
 logging.getLogger("httpx").setLevel(logging.WARNING)
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Whom we trust: slow to read, so once a process."""
+    return httpx.create_ssl_context()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +50,8 @@ class Transport:
 
     def __init__(self) -> None:
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-        self._http = httpx.AsyncClient(timeout=httpx.Timeout(None, connect=CONNECT_SEC), limits=limits)
+        timeout = httpx.Timeout(None, connect=CONNECT_SEC)
+        self._http = httpx.AsyncClient(timeout=timeout, limits=limits, verify=_trusted())
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], timeout_sec: float) -> Response:
         """Send JSON. NoAnswer where nothing whole came back within ``timeout_sec``."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import PurePath
 from typing import Any
 
 import msgspec
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def encode(value: Any) -> bytes:
@@ -36,7 +39,7 @@ def _plain(value: Any) -> Any:
 
 def _without_surrogates(value: Any) -> Any:
     if isinstance(value, str):
-        return value.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+        return _SURROGATE.sub("\ufffd", value)
     if isinstance(value, dict):
         return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -65,3 +65,7 @@ def test_scalars_of_numpy_and_paths(value: Any, text: bytes) -> None:
 def test_what_json_cannot_hold_is_refused_by_name() -> None:
     with pytest.raises(TypeError, match="ndarray"):
         encode({"frame": np.zeros((2, 2))})
+
+
+def test_each_lone_surrogate_is_one_replacement() -> None:
+    assert encode({"a\ud800": ["\udfffb\ud800"]}) == '{"a\ufffd":["\ufffdb\ufffd"]}'.encode()

@@ -1,0 +1,128 @@
+"""``evaltower.toml``: what it may hold, and how it is told what it may not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.store.settings import Price, Profile, Settings, SettingsError, read_settings
+
+PROFILE = '[profiles.local]\nbase_url = "http://127.0.0.1:8000/v1"\nmodel = "tiny"\n'
+
+
+def read(root: Path, text: str) -> Settings:
+    (root / "evaltower.toml").write_text(text)
+    return read_settings(root)
+
+
+def problems(root: Path, text: str) -> list[str]:
+    with pytest.raises(SettingsError) as refused:
+        read(root, text)
+    return refused.value.problems
+
+
+def test_no_file_is_all_defaults(tmp_path: Path) -> None:
+    assert read_settings(tmp_path) == Settings()
+
+
+def test_a_profile_in_full(tmp_path: Path) -> None:
+    text = """
+[profiles."gpt-5-mini"]
+base_url = "https://api.example.org/v1"
+model = "gpt-5-mini"
+api_key_env = "EXAMPLE_KEY"
+active = true
+determinism = "seeded"
+max_tokens_field = "max_completion_tokens"
+params = { temperature = 1.0, reasoning_effort = "low" }
+price = { input = 0.25, cached_input = 0.025, output = 2 }
+timeout_sec = 300
+retries = 6
+concurrency = 2
+cache = "outputs/answers.jsonl"
+"""
+    assert read(tmp_path, text).profiles == {
+        "gpt-5-mini": Profile(
+            base_url="https://api.example.org/v1",
+            model="gpt-5-mini",
+            api_key_env="EXAMPLE_KEY",
+            active=True,
+            determinism="seeded",
+            max_tokens_field="max_completion_tokens",
+            params={"temperature": 1.0, "reasoning_effort": "low"},
+            price=Price(input=0.25, cached_input=0.025, output=2.0),
+            timeout_sec=300.0,
+            retries=6,
+            concurrency=2,
+            cache="outputs/answers.jsonl",
+        )
+    }
+
+
+def test_the_sections_of_others_are_known(tmp_path: Path) -> None:
+    text = "[experiments.big]\nvram_mb = 9000\n[slurm]\n[keys]\n[ui]\n[admission]\nfair_wait = 60\n"
+    found = read(tmp_path, text)
+    assert found.experiments == {"big": {"vram_mb": 9000}}
+    assert found.admission == {"fair_wait": 60}
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[profile.x]\n", "there is no section 'profile': did you mean 'profiles'?"),
+        ("[zzz]\n", "there is no section 'zzz': there are profiles, experiments"),
+        ("profiles = 3\n", "[profiles] is not a table"),
+        ("[profiles]\nx = 1\n", "profiles.x is not a table: a profile begins with [profiles.x]"),
+        (PROFILE + "base_ulr = 1\n", "[profiles.local] there is no key 'base_ulr': did you mean 'base_url'?"),
+        (
+            PROFILE + "price = {input = 1, output = 1, cached = 1}\n",
+            "[profiles.local] price there is no key 'cached': did you mean 'cached_input'?",
+        ),
+        (PROFILE + "price = {input = -1, output = 1}\n", "`$.price.input`"),
+        (PROFILE + "retries = -1\n", "`$.retries`"),
+        (PROFILE + "concurrency = 0\n", "`$.concurrency`"),
+        (PROFILE + "timeout_sec = 0\n", "`$.timeout_sec`"),
+        (PROFILE + 'determinism = "sometimes"\n', "`$.determinism`"),
+        ('[profiles.x]\nbase_url = "http://h"\n', "missing required field `model`"),
+        ("[profiles.x\n", "cannot be read"),
+        (PROFILE + "active = true\n" + PROFILE.replace("local", "b") + "active = true\n", "local, b"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, told: str) -> None:
+    found = problems(tmp_path, text)
+    assert len(found) == 1
+    assert told in found[0]
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["ftp://h", "localhost:8000", "http://", "http://u:secret@h/v1", "http://h?key=secret", "http://h:x"],
+)
+def test_a_url_that_is_none_or_holds_a_secret(tmp_path: Path, url: str) -> None:
+    found = problems(tmp_path, f'[profiles.x]\nbase_url = "{url}"\nmodel = "m"\n')
+    assert "base_url must be http://HOST" in found[0]
+    assert "secret" not in found[0]
+
+
+@pytest.mark.parametrize("key", ["sk-abc-123", "abcdef0123456789", "two words"])
+def test_a_key_in_place_of_its_variable_is_not_repeated(tmp_path: Path, key: str) -> None:
+    found = problems(tmp_path, PROFILE + f'api_key_env = "{key}"\n')
+    assert "must be the name of an environment variable" in found[0]
+    assert key not in found[0]
+
+
+def test_all_problems_at_once(tmp_path: Path) -> None:
+    text = PROFILE + 'colour = 1\napi_key_env = "no"\n[profiles.b]\nbase_url = "x"\nmodel = ""\n'
+    found = problems(tmp_path, text)
+    assert [problem.split("]")[0] for problem in found] == [
+        "[profiles.local",
+        "[profiles.local",
+        "[profiles.b",
+    ]
+
+
+def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
+    (tmp_path / "evaltower.toml").write_bytes(b"[ui]\nx = '\xff'\n")
+    with pytest.raises(SettingsError, match=r"evaltower\.toml: it cannot be read"):
+        read_settings(tmp_path)
