@@ -195,6 +195,11 @@ class BaseNodeSet(ABC):
         return {}
 
 
+def parallelism_of(nodeset: BaseNodeSet) -> str:
+    """As declared; else ``replicated`` for an environment, ``shared`` for anything else."""
+    return nodeset.parallelism or ("shared" if nodeset.env_panel is None else "replicated")
+
+
 def conda_env_python(env_name: str, env_var: str) -> str | None:
     """The interpreter of a conda environment for ``server_python``.
 

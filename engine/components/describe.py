@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from engine.components.bases import BaseCanvasNode, BaseNodeSet, PortDef
+from engine.components.bases import BaseCanvasNode, BaseNodeSet, PortDef, parallelism_of
 from engine.components.catalog import NodesetManifest, PortManifest, PortsManifest, ToolManifest, nodeset_of
 from engine.components.containers import ContainerStore
 from engine.components.env_panel import BaseEnvPanel
@@ -30,8 +30,7 @@ def describe_nodeset(declared: type[BaseNodeSet], home: Path) -> NodesetManifest
     fields = {name: getattr(nodeset, name) for name in _NODESET_FIELDS}
     fields.update(_by_agentcanvas_names(nodeset))
     panel = _panel(where, nodeset.env_panel)
-    if fields["parallelism"] is None:
-        fields["parallelism"] = "shared" if panel is None else "replicated"
+    fields["parallelism"] = parallelism_of(nodeset)
     manifest = _checked(
         where,
         NodesetManifest,

@@ -28,6 +28,7 @@ class Launcher:
             python=manifest.server_python or sys.executable,
             env=manifest.env,
             run=f"{self._run_id}{tag}",
+            workspaces=manifest.workspaces,
         )
 
         async def launch() -> HostProcess:

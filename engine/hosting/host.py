@@ -1,10 +1,12 @@
 """A nodeset in a process of its own, under its own interpreter (Python 3.8+). Run by file path:
 
     PYTHON host.py --nodeset PATH --name NAME --socket PATH --ready-fd N --lifeline-fd M [--run ID]
+    PYTHON host.py --nodeset PATH --name NAME --port N
 
 Serves HTTP on the Unix socket (see ``host_server``). Says once, on the ready descriptor and as one line of
 JSON, ``{"url", "pid"}`` or ``{"error", "trace"}``. Whoever starts it gives it a session of its own; the
 kernel ends its process group when the lifeline's other end is closed, even while the nodeset holds the GIL.
+With a port it is one's own to start and to stop, and says its line on stdout.
 """
 
 from __future__ import annotations
@@ -66,17 +68,20 @@ def main() -> None:
     sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != _HERE]
     sys.meta_path.insert(0, _EngineFinder)
     arguments = _arguments()
-    for fd in (arguments.ready_fd, arguments.lifeline_fd):
-        os.set_inheritable(fd, False)
-    _die_with(arguments.lifeline_fd)
+    if arguments.socket is not None:
+        for fd in (arguments.ready_fd, arguments.lifeline_fd):
+            os.set_inheritable(fd, False)
+        _die_with(arguments.lifeline_fd)
     faulthandler.enable()  # where it was when a signal ended it goes to the log
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
-    ready = Ready(arguments.ready_fd)
+    ready = Ready(os.dup(1) if arguments.socket is None else arguments.ready_fd)
     try:
         from engine.hosting.host_server import serve
 
-        asyncio.run(serve(arguments.nodeset, arguments.name, arguments.socket, arguments.run, ready.up))
+        place = arguments.port if arguments.socket is None else arguments.socket
+        nodeset, workspaces = arguments.nodeset, arguments.workspace
+        asyncio.run(serve(nodeset, arguments.name, workspaces, place, arguments.run, ready.up))
     except BaseException as error:
         if not ready.said:
             ready.failed(error)
@@ -87,9 +92,14 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Hosts one nodeset; started by Evaltower.")
     parser.add_argument("--nodeset", required=True, help="its file or folder")
     parser.add_argument("--name", required=True)
-    parser.add_argument("--socket", required=True, help="path of the Unix socket to serve on")
-    parser.add_argument("--ready-fd", required=True, type=int)
-    parser.add_argument("--lifeline-fd", required=True, type=int)
+    parser.add_argument(
+        "--workspace", action="append", default=[], help="where else its workspace.… imports may lie"
+    )
+    place = parser.add_mutually_exclusive_group(required=True)
+    place.add_argument("--socket", help="path of the Unix socket to serve on")
+    place.add_argument("--port", type=int, help="port of 127.0.0.1 to serve on; 0 for a free one")
+    parser.add_argument("--ready-fd", type=int)
+    parser.add_argument("--lifeline-fd", type=int)
     parser.add_argument("--run", default="", help="the run that it belongs to")
     return parser.parse_args()
 

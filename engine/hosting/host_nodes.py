@@ -7,50 +7,50 @@ from __future__ import annotations
 
 import copy
 import logging
-import os
-import platform
-import sys
 import time
 import traceback
-from typing import Any, Mapping
+from collections import defaultdict
+from typing import Any, Mapping, Sequence, Tuple
 
-import aiohttp
-import msgspec
-import numpy
-
-from engine.components.bases import BaseCanvasNode, BaseNodeSet, PortDef
+from engine.components.bases import BaseCanvasNode, BaseNodeSet, parallelism_of
 from engine.components.containers import ContainerStore, RecordingContainers
 from engine.components.context import NodeContext
 from engine.components.env_panel import BaseEnvPanel
 from engine.components.errors import StopExecution
-from engine.components.loading import load_nodeset
+from engine.components.loading import load_nodeset, source_hash
 from engine.hosting.forward import BadOutput
 from engine.hosting.host_batchers import Batchers
+from engine.hosting.host_manifest import manifest
 
 log = logging.getLogger(__name__)
+
+_Place = Tuple[str, str]  # (execution, node)
 
 
 class HostedNodeset:
     """A loaded nodeset, its panel where it has one, and everything that lives as long as an episode does."""
 
-    def __init__(self, nodeset: BaseNodeSet) -> None:
+    def __init__(self, nodeset: BaseNodeSet, source_hash: str = "") -> None:
         self.nodeset = nodeset
+        self._source_hash = source_hash
         self.panel: BaseEnvPanel | None = nodeset.env_panel() if nodeset.env_panel else None
         if self.panel is not None:
-            self.panel._context = {"mode": "server", "nodeset_name": nodeset.name, "nodeset": nodeset}
+            self.panel._context = {"mode": "local", "nodeset_name": nodeset.name, "nodeset": nodeset}
         self.tools: dict[str, BaseCanvasNode] = {tool.node_type: tool for tool in nodeset.get_tools()}
         self.batchers = Batchers(nodeset)
         owned = nodeset.get_containers()
         self._containers = ContainerStore(owned)
         self._owned = [container.id for container in owned]
-        self._instances: dict[tuple[str, str], BaseCanvasNode] = {}
+        self._instances: dict[_Place, BaseCanvasNode] = {}
+        self._kept: defaultdict[_Place, dict[str, Any]] = defaultdict(dict)
 
     @classmethod
-    async def load(cls, path: str, name: str) -> HostedNodeset:
+    async def load(cls, path: str, name: str, workspaces: Sequence[str] = ()) -> HostedNodeset:
         """Import, construct and initialize it, and check its batched tools. Passes on whatever goes wrong."""
-        nodeset = load_nodeset(path, name)
+        hashed = source_hash(path)
+        nodeset = load_nodeset(path, name, workspaces)
         await nodeset.initialize()
-        hosted = cls(nodeset)
+        hosted = cls(nodeset, hashed)
         for tool in hosted.tools.values():
             if tool.batched:
                 await hosted._check_with_default_config(tool)
@@ -79,17 +79,19 @@ class HostedNodeset:
         began = time.perf_counter()
         containers = RecordingContainers(execution.get("containers", {}))
         containers.update(self._containers.granted(self._owned))
+        place = _place(fn, execution)
         context = NodeContext(
             containers,
             execution.get("step", 0),
             execution.get("execution_id", ""),
             execution.get("key", 0),
             execution.get("episode"),
+            self._kept[place],
         )
         reply: dict[str, Any] = {}
         inner_log: list[dict[str, Any]] = []
         try:
-            node = await self._instance(fn, config, execution)
+            node = await self._instance(fn, place, config)
             try:
                 reply["outputs"] = _checked(await node.forward(dict(inputs), context), fn, execution)
             finally:
@@ -122,29 +124,31 @@ class HostedNodeset:
         except Exception as error:
             return {"error": describe(error)}
 
-    async def _instance(
-        self, fn: str, config: Mapping[str, Any], execution: Mapping[str, Any]
-    ) -> BaseCanvasNode:
-        node_id = execution.get("node_id", fn)
-        place = (execution.get("execution_id", ""), node_id)
+    async def _instance(self, fn: str, place: _Place, config: Mapping[str, Any]) -> BaseCanvasNode:
         node = self._instances.get(place)
         if node is None:
-            node = self._copy(fn, config, node_id)
+            node = copy.copy(self.tools[fn])
+            node.node_id = place[1]
+            node.config = dict(node.default_config, **config)
             await node.initialize()
             self._instances[place] = node
+        elif not place[0]:  # nobody's episode: each call may be of another of the canvas's nodes
+            node.config = dict(node.default_config, **config)
         return node
 
-    def _copy(self, fn: str, config: Mapping[str, Any], node_id: str) -> BaseCanvasNode:
-        node = copy.copy(self.tools[fn])
-        node.config = dict(node.default_config, **config)
-        node.node_id = node_id
-        return node
+    async def evict(self, key: str) -> int:
+        """An episode is over; ``key``: its execution, or its id by which nodes partition.
 
-    async def evict(self, execution_id: str) -> None:
-        """An episode is over: its node instances and its partitions of the nodeset's containers go."""
-        self._containers.evict(execution_id)
-        for place in [place for place in self._instances if place[0] == execution_id]:
+        Its node instances and its partitions of the nodeset's containers go, and, where the process is one
+        worker's own, what was to last for the episode. The number of containers that were looked through.
+        """
+        self._containers.evict(key)
+        if parallelism_of(self.nodeset) == "replicated":
+            self._containers.signal("episode_reset")
+        for place in [place for place in self._instances if place[0] == key]:
+            self._kept.pop(place, None)
             await _shut_down(self._instances.pop(place))
+        return len(self._owned)
 
     async def close(self) -> None:
         """Shut everything down, in the reverse order of its start."""
@@ -155,28 +159,7 @@ class HostedNodeset:
 
     def manifest(self) -> dict[str, Any]:
         """What runs here, and how its batched tools were found to run."""
-        return {
-            "name": self.nodeset.name,
-            "description": self.nodeset.description,
-            "pid": os.getpid(),
-            "executable": sys.executable,
-            "versions": {
-                "python": platform.python_version(),
-                "aiohttp": aiohttp.__version__,
-                "msgspec": msgspec.__version__,
-                "numpy": numpy.__version__,
-            },
-            "tools": {
-                fn: {
-                    "description": tool.description,
-                    "inputs": _ports(tool.input_ports),
-                    "outputs": _ports(tool.output_ports),
-                    "batched": tool.batched,
-                }
-                for fn, tool in self.tools.items()
-            },
-            "batching": self.batchers.records(),
-        }
+        return manifest(self.nodeset, self.tools, self._source_hash, self.batchers.records())
 
 
 def describe(error: Exception) -> dict[str, str]:
@@ -203,12 +186,12 @@ def _checked(outputs: Any, fn: str, execution: Mapping[str, Any]) -> dict[str, A
     return outputs
 
 
+def _place(fn: str, execution: Mapping[str, Any]) -> _Place:
+    return execution.get("execution_id", ""), execution.get("node_id", fn)
+
+
 async def _shut_down(node: BaseCanvasNode) -> None:
     try:
         await node.shutdown()
     except Exception:
         log.exception("node %s (%s) failed to shut down", node.node_id, node.node_type)
-
-
-def _ports(ports: list[PortDef]) -> list[dict[str, Any]]:
-    return [{"name": p.name, "wire_type": p.wire_type, "optional": p.optional} for p in ports]

@@ -8,41 +8,67 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any, Awaitable, Callable
+import signal
+from typing import Any, Awaitable, Callable, Sequence
 
 from aiohttp import web
 
 from engine.components.env_panel import BaseEnvPanel
 from engine.hosting import codec
 from engine.hosting.forward import BadOutput
+from engine.hosting.host_dialects import Dialect
+from engine.hosting.host_manifest import VERSION
 from engine.hosting.host_nodes import HostedNodeset, describe, node_words
 
 CALLER_HEADER = "X-Evaltower-Caller"
 MSGPACK = "application/msgpack"
 _JSON = "application/json"
 _KEEP_ALIVE_SEC = 7 * 24 * 3600.0  # the client is the one that closes: a call must never cross a closing
+_LOOPBACK = "127.0.0.1"
 
 _Answer = Callable[[web.Request, Any], Awaitable[Any]]
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-async def serve(path: str, name: str, socket_path: str, run: str, up: Callable[[str], None]) -> None:
-    """Load the nodeset, serve until ``POST /shutdown``, close it. ``up`` is told the address once up."""
-    hosted = await HostedNodeset.load(path, name)
+async def serve(
+    path: str, name: str, workspaces: Sequence[str], place: str | int, run: str, up: Callable[[str], None]
+) -> None:
+    """Load the nodeset, serve it at ``place``, close it in the end. ``up`` is told the address once up.
+
+    A Unix socket's path is served until ``POST /shutdown``, a port of the loopback address (0: a free one)
+    until SIGINT or SIGTERM.
+    """
+    hosted = await HostedNodeset.load(path, name, workspaces)
     stop = asyncio.Event()
-    runner = web.AppRunner(
-        _application(hosted, run, stop), access_log=None, keepalive_timeout=_KEEP_ALIVE_SEC
-    )
-    await runner.setup()
-    await web.UnixSite(runner, socket_path).start()
-    up("unix:" + socket_path)
+    app = _application(hosted, run, [_not_for_web_pages] if isinstance(place, int) else [])
+    runner = web.AppRunner(app, access_log=None, keepalive_timeout=_KEEP_ALIVE_SEC)
+    if isinstance(place, int):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        await runner.setup()
+        await web.TCPSite(runner, _LOOPBACK, place).start()
+        up(f"http://{_LOOPBACK}:{runner.addresses[0][1]}")
+    else:
+        _add_shutdown(app, stop)
+        await runner.setup()
+        await web.UnixSite(runner, place).start()
+        up("unix:" + place)
     await stop.wait()
     await runner.cleanup()
     await hosted.close()
 
 
-def _application(hosted: HostedNodeset, run: str, stop: asyncio.Event) -> web.Application:
+@web.middleware
+async def _not_for_web_pages(request: web.Request, handler: _Handler) -> web.StreamResponse:
+    """A page in the operator's browser can reach the loopback address, under names of its own choice."""
+    if "Origin" in request.headers or request.url.host not in (_LOOPBACK, "localhost"):
+        raise web.HTTPForbidden(text=f"only for programs on this machine that ask for {_LOOPBACK}")
+    return await handler(request)
+
+
+def _application(hosted: HostedNodeset, run: str, middlewares: Sequence[Any]) -> web.Application:
     async def health(request: web.Request, body: Any) -> Any:
-        return {"status": "ok", "name": hosted.nodeset.name, "run": run}
+        return {"status": "ok", "name": hosted.nodeset.name, "version": VERSION, "run": run}
 
     async def manifest(request: web.Request, body: Any) -> Any:
         return hosted.manifest()
@@ -51,38 +77,51 @@ def _application(hosted: HostedNodeset, run: str, stop: asyncio.Event) -> web.Ap
         return await hosted.nodeset.get_eval_metadata()
 
     async def evict(request: web.Request, body: Any) -> Any:
-        await hosted.evict(_field(body, "key"))
-        return {"ok": True}
+        key = _field(body, "key")
+        return {"ok": True, "key": key, "evicted": await hosted.evict(key)}
 
     async def callers(request: web.Request, body: Any) -> Any:
         hosted.batchers.caller(_field(body, "id"), bool(_field(body, "live")))
-        return {"ok": True}
-
-    async def shutdown(request: web.Request, body: Any) -> Any:
-        stop.set()
         return {"ok": True}
 
     async def call(request: web.Request) -> web.Response:
         fn = request.match_info["fn"]
         if fn not in hosted.tools:
             raise web.HTTPNotFound(text=f"{hosted.nodeset.name} has no tool {fn!r}")
+        dialect = Dialect(
+            hosted.tools[fn],
+            as_json=request.content_type != MSGPACK,
+            of_a_run=CALLER_HEADER in request.headers,
+        )
         body = _body(await request.read(), request.content_type)
-        execution = body.get("_exec") or {}
+        try:
+            execution = dialect.execution(body.get("_exec") or {})
+            inputs = dialect.inputs(body.get("inputs") or {})
+        except ValueError as error:
+            raise web.HTTPBadRequest(text=f"{fn}: {error}") from None
         caller = request.headers.get(CALLER_HEADER) or None
-        reply = await hosted.call(fn, body.get("inputs") or {}, body.get("config") or {}, execution, caller)
-        return _respond(request, 500 if "error" in reply else 200, reply, node_words(fn, execution))
+        reply = await hosted.call(fn, inputs, body.get("config") or {}, execution, caller)
+        status = 500 if "error" in reply else 200
+        return _respond(request, status, reply, node_words(fn, execution), dialect.encode)
 
-    app = web.Application(client_max_size=0)
+    app = web.Application(client_max_size=0, middlewares=middlewares)
     app.router.add_post("/call/{fn}", call)
     app.router.add_get("/health", _route(health))
     app.router.add_get("/manifest", _route(manifest))
     app.router.add_get("/eval-metadata", _route(metadata))
     app.router.add_post("/containers/evict", _route(evict))
     app.router.add_post("/callers", _route(callers))
-    app.router.add_post("/shutdown", _route(shutdown))
     if hosted.panel is not None:
         _add_panel(app, hosted.panel)
     return app
+
+
+def _add_shutdown(app: web.Application, stop: asyncio.Event) -> None:
+    async def shutdown(request: web.Request, body: Any) -> Any:
+        stop.set()
+        return {"ok": True}
+
+    app.router.add_post("/shutdown", _route(shutdown))
 
 
 def _add_panel(app: web.Application, panel: BaseEnvPanel) -> None:
@@ -121,9 +160,11 @@ def _route(answer: _Answer) -> Callable[[web.Request], Awaitable[web.Response]]:
     return handle
 
 
-def _respond(request: web.Request, status: int, reply: Any, what: str) -> web.Response:
+def _respond(
+    request: web.Request, status: int, reply: Any, what: str, encode: Callable[[Any], bytes] | None = None
+) -> web.Response:
     packed = request.content_type == MSGPACK
-    encode = codec.encode if packed else codec.encode_json
+    encode = encode or (codec.encode if packed else codec.encode_json)
     try:
         data = encode(reply)
     except TypeError as error:
@@ -134,10 +175,11 @@ def _respond(request: web.Request, status: int, reply: Any, what: str) -> web.Re
 def _body(data: bytes, content_type: str) -> Any:
     if not data:
         return {}
+    packed = content_type == MSGPACK
     try:
-        body = json.loads(data) if content_type == _JSON else codec.decode(data)
+        body = codec.decode_writable(data) if packed else json.loads(data)
     except codec.NOT_A_MESSAGE as error:
-        raise web.HTTPBadRequest(text=f"the body is not {content_type}: {error}") from None
+        raise web.HTTPBadRequest(text=f"the body is not {MSGPACK if packed else _JSON}: {error}") from None
     if not isinstance(body, dict):
         raise web.HTTPBadRequest(text=f"the body must be a dict, not {type(body).__name__}")
     return body

@@ -10,7 +10,7 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,7 +34,7 @@ class HostSpec:
     """What to start: a nodeset's name and file or folder, under which interpreter, with which environment.
 
     ``env`` is set before the interpreter starts. ``log_path`` is appended to. ``run`` is shown to whoever
-    lists processes.
+    lists processes. ``workspaces``: where else the nodeset's ``workspace.…`` imports may lie.
     """
 
     name: str
@@ -45,6 +45,7 @@ class HostSpec:
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | None = None
     run: str = ""
+    workspaces: Sequence[str] = ()
 
 
 def make_socket_dir() -> Path:
@@ -115,6 +116,7 @@ class HostProcess:
                     *(spec.python, str(_HOST), "--nodeset", str(spec.path), "--name", spec.name),
                     *("--socket", str(socket), "--ready-fd", str(ready), "--lifeline-fd", str(tree.lifeline)),
                     *("--run", spec.run),
+                    *(word for folder in spec.workspaces for word in ("--workspace", folder)),
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,

@@ -8,6 +8,7 @@ import aiohttp
 import numpy as np
 import pytest
 
+from engine.components.agentcanvas.json_values import serialize_value
 from engine.components.errors import HostBadReply, NodeRaised
 from tests.hosting.helpers import Host
 
@@ -166,8 +167,9 @@ async def test_the_manifest_says_what_runs(start: Start) -> None:
     manifest = await host.client.manifest()
     assert manifest["pid"] == host.process.pid
     assert manifest["versions"]["numpy"] == np.__version__
-    assert manifest["tools"]["zoo__do"]["outputs"] == [
-        {"name": "value", "wire_type": "ANY", "optional": False}
+    function = next(found for found in manifest["functions"] if found["name"] == "zoo__do")
+    assert function["output_ports"] == [
+        {"name": "value", "wire_type": "ANY", "description": "", "optional": False}
     ]
     assert manifest["batching"] == {}
 
@@ -183,11 +185,11 @@ async def test_json_is_understood_and_answered_in_json(start: Start) -> None:
     connector = aiohttp.UnixConnector(host.process.url.removeprefix("unix:"))
     async with aiohttp.ClientSession("http://host", connector=connector) as session:
         async with session.get("/health") as response:
-            assert await response.json() == {"status": "ok", "name": "zoo", "run": ""}
+            assert await response.json() == {"status": "ok", "name": "zoo", "version": "1.0", "run": ""}
         body = {"inputs": {"what": "value", "value": "np.eye(2)"}}
         async with session.post("/call/zoo__do", json=body) as response:
             assert response.status == 200
-            assert (await response.json())["outputs"] == {"value": [[1, 0], [0, 1]]}
+            assert (await response.json())["outputs"] == {"value": serialize_value(np.eye(2), "ANY")}
         async with session.post("/call/zoo__do", json={"inputs": {"what": "raises"}}) as response:
             assert response.status == 500
             assert (await response.json())["error"]["type"] == "ValueError"
