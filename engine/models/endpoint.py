@@ -116,7 +116,7 @@ class Endpoint:
             except NoAnswer as nothing:
                 told = str(nothing)
             if attempt >= self.profile.retries:
-                raise self._unavailable(f"{told}, after {attempt + 1} tries")
+                raise self._unavailable(f"{told} (tries: {attempt + 1})")
             if wait > LONGEST_PAUSE_SEC:
                 raise self._unavailable(f"{told}, and it asks to be left alone for {wait:.0f} s")
             pause = max(backoff_sec(attempt, draw), wait)

@@ -48,3 +48,52 @@ def env_graph(
     wire("loop_out", "final_stop", "evaluate", "trigger")
     wire("evaluate", "metrics", "metrics", "value")
     return {"name": f"{env}_walk", "nodes": nodes, "edges": edges, "step_budget": step_budget}
+
+
+def llm_graph(**config: Any) -> dict[str, Any]:
+    """``env_line`` walked by a chat model: instruction, observation and image → llmCall → textParse → step.
+
+    ``config``: more of the llmCall's.
+    """
+    graph = env_graph("env_line", carried=("observation", "rgb"))
+    ask = {
+        "ports": [
+            {"name": "instruction", "wire_type": "TEXT", "required": True},
+            {"name": "observation", "wire_type": "TEXT", "required": True},
+            {"name": "rgb", "wire_type": "LIST[IMAGE]"},
+        ],
+        "template": "{instruction}\n{observation}\nStep {step}: LEFT, RIGHT or STOP?",
+        "temperature": 1.0,
+        **config,
+    }
+    parse = {"choices": "LEFT,RIGHT,STOP", "default": "STOP"}
+    graph["nodes"] += [
+        {"id": "ask", "type": "llmCall", "label": "Ask", "config": ask},
+        {"id": "parse", "type": "textParse", "label": "Parse", "config": parse},
+    ]
+    loop_in = next(node for node in graph["nodes"] if node["id"] == "loop_in")
+    loop_in["config"]["initPorts"].append(
+        {"name": "instruction", "wire_type": "TEXT", "persist": True, "required": True}
+    )
+    edges = [edge for edge in graph["edges"] if edge["target"] != "step"]
+    for source, handle, target, target_handle in (
+        ("reset", "instruction", "loop_in", "init_instruction"),
+        ("loop_in", "init_instruction", "ask", "instruction"),
+        *(
+            ("loop_in", f"{side}_{n}", "ask", n)
+            for n in ("observation", "rgb")
+            for side in ("init", "iterout")
+        ),
+        ("ask", "response", "parse", "text"),
+        ("parse", "value", "step", "action"),
+    ):
+        edges.append(
+            {
+                "id": f"{source}.{handle}-{target}",
+                "source": source,
+                "sourceHandle": handle,
+                "target": target,
+                "targetHandle": target_handle,
+            }
+        )
+    return {**graph, "name": "line_by_model", "edges": edges}

@@ -181,14 +181,14 @@ class TestGivenUp:
         server.acts.extend([fails(503, {"error": {"message": "too\nmany"}})] * 3)
         with caplog.at_level(logging.WARNING), pytest.raises(ChatUnavailable) as failed:
             await ask(make_client(retries=2))
-        told = "profile 'local' (tiny): HTTP 503 Service Unavailable: too many, after 3 tries"
+        told = "profile 'local' (tiny): HTTP 503 Service Unavailable: too many (tries: 3)"
         assert str(failed.value) == told
         assert len([record for record in caplog.records if "tried again in" in record.message]) == 2
         assert failed.value.termination == "exception"
 
     async def test_a_server_that_never_answers(self, server: ChatServer, make_client: MakeClient) -> None:
         server.acts.extend([hangs] * 2)
-        with pytest.raises(ChatUnavailable, match=r"no answer within 0\.2 s, after 2 tries"):
+        with pytest.raises(ChatUnavailable, match=r"no answer within 0\.2 s \(tries: 2\)"):
             await ask(make_client(timeout_sec=0.2, retries=1))
 
     async def test_nobody_there(self, make_client: MakeClient) -> None:
