@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from engine.graph.expand import expand
+from engine.graph.hooks import hook_problems
 from engine.graph.loops import Forest, find_loops
 from engine.graph.model import Edge, Graph, Node, PortResolver, Ports, Problem
 from engine.graph.names import edge_name, near, node_name
@@ -19,10 +21,11 @@ INERT = frozenset({"note", "stateContainer", "compositeNode"})
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """``nodes``: by id; of those with one id the first. ``edges``: those that join nodes, by their place in
-    the file. ``ports``: of each node whose ports are known. ``wired``: the input handles of each node
-    that an edge targets. ``slots``: of each sound loop, by the id of its ``iterIn``. ``forest``: None
-    where the loops have no order. ``problems``: what was found wrong on the way.
+    """``graph``: with its composites expanded. ``nodes``: by id; of those with one id the first. ``edges``:
+    those that join nodes, by their place in the graph. ``ports``: of each node whose ports are known.
+    ``wired``: the input handles of each node that an edge targets. ``slots``: of each sound loop, by the id
+    of its ``iterIn``. ``forest``: None where the loops have no order. ``names``: what messages call the ids
+    that came out of composites. ``problems``: what was found wrong on the way.
     """
 
     graph: Graph
@@ -32,6 +35,7 @@ class Analysis:
     wired: Mapping[str, frozenset[str]]
     slots: Mapping[str, Mapping[str, Slot]]
     forest: Forest | None
+    names: Mapping[str, str]
     problems: tuple[Problem, ...]
 
     def output_type(self, edge: Edge) -> str | None:
@@ -66,11 +70,9 @@ class Analysis:
 
 
 def analyse(graph: Graph, resolve: PortResolver, known_types: Iterable[str] = ()) -> Analysis:
-    """``known_types`` are offered where a node's type is unknown.
-
-    Composites and hooks are refused here, before anything else looks at the graph: expanding a composite
-    belongs in front of this.
-    """
+    """``known_types`` are offered where a node's type is unknown."""
+    expansion = expand(graph)
+    graph = expansion.graph
     nodes: dict[str, Node] = {}
     for node in graph.nodes:
         nodes.setdefault(node.id, node)
@@ -94,10 +96,12 @@ def analyse(graph: Graph, resolve: PortResolver, known_types: Iterable[str] = ()
         wired={node_id: frozenset(handles) for node_id, handles in wired.items()},
         slots=slots,
         forest=forest,
+        names=expansion.names,
         problems=(
             *_duplicates(graph),
+            *expansion.problems,
             *removed_problems(graph),
-            *_not_run_yet(graph),
+            *hook_problems(graph),
             *_dangling(graph, nodes),
             *pair_problems,
             *loop_problems,
@@ -113,7 +117,7 @@ def _ports(
     ports: dict[str, Ports] = {}
     problems = []
     for node in nodes.values():
-        if node.type in ("iterIn", "iterOut", *REMOVED_TYPES) or node.subgraph:
+        if node.type in ("iterIn", "iterOut", *REMOVED_TYPES):
             continue
         found = Ports() if node.type in INERT else _resolved(node, resolve, known_types)
         if isinstance(found, Ports):
@@ -136,19 +140,6 @@ def _duplicates(graph: Graph) -> Iterator[Problem]:
         if count > 1:
             message = f"the id is used {count} times"
             yield Problem("duplicate-id", f"{what} {name!r}", message, "rename all but one")
-
-
-def _not_run_yet(graph: Graph) -> Iterator[Problem]:
-    for node in graph.nodes:
-        if node.subgraph:
-            message = "is a composite (it has a subgraph), which this version does not run"
-            yield Problem(
-                "composite", node_name(node.id), message, "put its inner nodes into the graph itself"
-            )
-    for hook in graph.hooks:
-        if hook.enabled:
-            message = f"the hook {hook.command!r} is enabled, and this version runs no hooks"
-            yield Problem("hook", f"hook on {hook.event!r}", message, "set its enabled to false")
 
 
 def _dangling(graph: Graph, nodes: Mapping[str, Node]) -> Iterator[Problem]:

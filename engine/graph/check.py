@@ -8,7 +8,7 @@ from engine.graph.analysis import Analysis, analyse
 from engine.graph.check_edges import edge_problems, unwired_inputs
 from engine.graph.check_loops import loop_problems
 from engine.graph.model import Graph, PortResolver, Problem
-from engine.graph.names import near, near_or_all, node_name
+from engine.graph.names import called, near, near_or_all, node_name
 
 REDUCERS = ("accumulator", "lastWrite", "counter")
 LIFETIMES = ("forever", "step", "episode", "run", "custom")
@@ -35,7 +35,8 @@ def problems_of(analysis: Analysis) -> list[Problem]:
         *loop_problems(analysis),
         *_nothing_starts(analysis),
     ]
-    return sorted(found, key=lambda problem: problem.severity != "error")
+    found.sort(key=lambda problem: problem.severity != "error")
+    return [called(problem, analysis.names) for problem in found] if analysis.names else found
 
 
 def _budget(graph: Graph) -> Iterator[Problem]:
@@ -46,7 +47,7 @@ def _budget(graph: Graph) -> Iterator[Problem]:
 
 def _outputs(analysis: Analysis) -> Iterator[Problem]:
     graph = analysis.graph
-    outputs = [node for node in graph.nodes if node.type == "graphOut"]
+    outputs = [node for node in graph.nodes if node.type == "graphOut" and not node.path]
     if graph.eval_graph and graph.kind == "graph" and not outputs:
         message = "an evaluation graph needs a graphOut, or it ends without a verdict"
         yield Problem("no-output", "graph", message, "add one, or set eval_graph to false")

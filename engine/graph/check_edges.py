@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from engine.graph.analysis import Analysis
 from engine.graph.model import Edge, Problem
@@ -18,7 +19,8 @@ def edge_problems(analysis: Analysis) -> Iterator[Problem]:
             yield _no_output(analysis, edge)
         if takes is None:
             yield _no_input(analysis, edge)
-        reason = mismatch(gives, takes) if gives and takes else None
+        hops = pairwise((gives, *edge.via, takes)) if gives and takes else ()
+        reason = next(filter(None, (mismatch(*hop) for hop in hops)), None)
         if reason:
             message = (
                 f"{edge.source!r} {edge.source_handle} into {edge.target!r} {edge.target_handle}: {reason}"

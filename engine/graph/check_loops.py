@@ -33,9 +33,9 @@ def loop_problems(analysis: Analysis) -> Iterator[Problem]:
 def _verdict(forest: Forest, edge: Edge, target: Node, passing: set[str]) -> Problem | None:
     """An output of the run that tells the verdict is given once, after the loop."""
     output = target.config.get("portName")
-    is_verdict = target.type == "graphOut" and output in VERDICTS and target.id not in passing
+    is_output = target.type == "graphOut" and not target.path and target.id not in passing
     loop = next((root for root in forest.roots if forest.inside(edge.source, root)), None)
-    if not is_verdict or loop is None:
+    if not is_output or output not in VERDICTS or loop is None:
         return None
     message = f"feeds the output {output!r} from {edge.source!r}, inside the loop of {loop!r}"
     return Problem("verdict-in-loop", edge_name(edge.id), message, _from_the_end(forest, loop))

@@ -26,8 +26,8 @@ class Forest:
     ``roots``: the loops inside no other, in the order in which they run. ``bodies``: what lies downstream
     of a loop's ``iterIn`` and upstream of its ``iterOut``, ends and inner loops included. ``innermost``:
     the loop that a node belongs to. ``held``: the ``graphOut`` nodes that pass on their last value when
-    an inner loop ends. ``region``: all that a loop's iterations fire, side branches included. ``after``:
-    what is downstream of its final side.
+    the loop ends. ``region``: all that a loop's iterations fire, side branches included. ``after``: what is
+    downstream of its final side.
     """
 
     pairs: Mapping[str, Pair]
@@ -42,7 +42,8 @@ class Forest:
 
     def inside(self, node: str, loop: str) -> bool:
         """Whether the node fires while the loop goes on, and not for what comes out of its end."""
-        exits = (self.pairs[loop].iter_out, *self.held[loop])
+        held = (node for outer in self.around[loop] for node in self.held[outer])
+        exits = (self.pairs[loop].iter_out, *held)
         return node in self.region[loop] and node not in self.after[loop] and node not in exits
 
     def band(self) -> frozenset[str]:
@@ -67,14 +68,17 @@ def find_loops(
     order = dataflow_order(successors)
     own = _bodies(loops, successors)
     around, problems = _nest(own, order)
+    around = {loop: around[loop] for loop in order if loop in loops}
     if problems:
         return None, problems
     innermost = {node: _innermost(node, own)[0] for node in order if _holders(node, own)}
     bodies = {
         loop: frozenset().union(*(own[inner] for inner in loops if loop in around[inner])) for loop in loops
     }
-    passing = [node for node in order if nodes[node].type == "graphOut" and successors[node]]
-    region, held = _regions(loops, around, successors, passing)
+    gates = [node for node in order if nodes[node].type == "graphOut"]
+    keepers = {gate: _keeper(gate, nodes, around, successors) for gate in gates if nodes[gate].path}
+    passing = [gate for gate in gates if not nodes[gate].path and successors[gate]]
+    region, held = _regions(loops, around, successors, passing, keepers)
     innermost |= {node: loop for loop, kept in held.items() for node in kept}
     after = {
         loop: reach(
@@ -127,15 +131,30 @@ def _nest(bodies: Bodies, order: Iterable[str]) -> tuple[dict[str, tuple[str, ..
     return around, [_overlap(node, loops) for loops, node in overlapping.items()]
 
 
+def _keeper(
+    gate: str, nodes: Mapping[str, Node], around: Mapping[str, tuple[str, ...]], successors: Successors
+) -> str | None:
+    """The loop that a composite's ``graphOut`` waits for: of the composite's own, inside no other of them,
+    the last that leads to it; else the last. None where the composite has no sound loop.
+    """
+    composite = nodes[gate].path[:-1]
+    own = [loop for loop in around if nodes[loop].path[:-1] == composite]
+    outermost = [loop for loop in own if not set(around[loop][:-1]) & set(own)]
+    leading = [loop for loop in outermost if gate in reach([loop], successors)]
+    return next(reversed(leading or outermost), None)
+
+
 def _regions(
     loops: Mapping[str, Pair],
     around: Mapping[str, tuple[str, ...]],
     successors: Successors,
     passing: Sequence[str],
+    keepers: Mapping[str, str | None],
 ) -> tuple[dict[str, frozenset[str]], dict[str, tuple[str, ...]]]:
-    """What each loop's iterations fire, and which of the ``graphOut`` nodes that pass values on it holds.
+    """What each loop's iterations fire, and which ``graphOut`` nodes it holds.
 
-    Inner loops come first: the innermost loop that reaches a ``graphOut`` holds it; a root loop holds none.
+    A composite's are held as ``keepers`` say. Of those that ``passing`` names, which pass values on, the
+    innermost loop holds what it reaches; a root loop none.
     """
     region: dict[str, frozenset[str]] = {}
     held: dict[str, tuple[str, ...]] = {}
@@ -143,9 +162,12 @@ def _regions(
     for loop in sorted(loops, key=lambda one: -len(around[one])):
         gates = free if len(around[loop]) > 1 else []
         ends = [loops[one].iter_out for one in around[loop]]
-        region[loop] = reach([loop], successors, [*ends, *gates])
-        held[loop] = tuple(node for node in gates if node in region[loop])
-        free = [node for node in free if node not in held[loop]]
+        kept = [gate for gate, keeper in keepers.items() if keeper in around[loop]]
+        reached = reach([loop], successors, [*ends, *gates, *kept])
+        taken = [gate for gate in gates if gate in reached or gate in successors[ends[-1]]]
+        held[loop] = (*taken, *(gate for gate in kept if keepers[gate] == loop))
+        region[loop] = reached.union(held[loop])
+        free = [gate for gate in free if gate not in taken]
     return region, held
 
 

@@ -9,19 +9,32 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """``extra`` holds unknown keys (``position`` among them), kept and written back."""
+    """``extra`` holds unknown keys (``position`` among them), kept and written back.
+
+    ``subgraph`` makes it a composite. ``path``: of a node that came out of one, the ids of the composites
+    around it, outermost first, and its own there.
+    """
 
     id: str
     type: str
     label: str = ""
     config: Mapping[str, Any] = field(default_factory=dict)
-    subgraph: Mapping[str, Any] | None = None
+    subgraph: Graph | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    path: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """What messages call it."""
+        return " > ".join(self.path) or self.id
 
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Handles are resolved: a missing source handle is ``default``, a missing target handle equals it."""
+    """Handles are resolved: a missing source handle is ``default``, a missing target handle equals it.
+
+    ``via``: the wire types of the ports of composites that it leads through, source first.
+    """
 
     id: str
     source: str
@@ -29,6 +42,7 @@ class Edge:
     source_handle: str
     target_handle: str
     extra: Mapping[str, Any] = field(default_factory=dict)
+    via: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +57,13 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Container:
+    """``name``: what its nodes call it, which in a composite is not its ``id``; empty where it is."""
+
     id: str
     label: str = ""
     states: Mapping[str, State] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

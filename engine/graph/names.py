@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
+
+from engine.graph.model import Problem
 
 _LONGEST_NAME = 200
 """Near names cost the square of the length, and no real name is longer."""
@@ -15,6 +19,17 @@ def node_name(node_id: str) -> str:
 
 def edge_name(edge_id: str) -> str:
     return f"edge {edge_id!r}"
+
+
+def called(problem: Problem, names: Mapping[str, str]) -> Problem:
+    """The problem, with other names for the ids that it quotes."""
+
+    def other(text: str) -> str:
+        return re.sub("'([^']*)'", lambda quoted: f"'{names.get(quoted[1], quoted[1])}'", text)
+
+    return replace(
+        problem, where=other(problem.where), message=other(problem.message), remedy=other(problem.remedy)
+    )
 
 
 def near(name: str, options: Iterable[str]) -> str:

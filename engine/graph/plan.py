@@ -61,10 +61,10 @@ class Loop:
     ``body``: the nodes whose innermost loop this is, both ends included. ``slots`` by name: the init
     slots, the carried ones, then any other handle that an edge targets. ``init_handles``: the slots that
     edges from outside the loop fill; iteration 0 waits for them. Edges from inside only write their slot.
-    ``held``: ``graphOut`` nodes that keep their last value, and pass it on once, when this loop ends; a
-    root loop has none. ``step_budget``: the loop's own; None for a root loop, which has the episode's,
-    and for one that takes its parent's. ``final_edges``: those that leave ``iter_out``; ``after``: all
-    that is downstream of them.
+    ``held``: ``graphOut`` nodes that keep their last value, and pass it on once, when this loop ends; of a
+    root loop, those of its composite. ``step_budget``: the loop's own; None for a root loop, which has the
+    episode's, and for one that takes its parent's. ``final_edges``: those that leave ``iter_out``;
+    ``after``: all that is downstream of them.
     """
 
     iter_in: str
@@ -84,7 +84,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A graph, ready to run. Drawing aids (notes and the like) are not in it.
+    """A graph, its composites expanded, ready to run. Drawing aids (notes and the like) are not in it.
 
     ``order``: every node, sources first; an edge that closes a cycle goes back. ``entries``: the nodes
     that fire at the start, in file order. ``root_loops``: in the order in which they run; the last one's
@@ -121,7 +121,7 @@ def plan_graph(graph: Graph, resolve: PortResolver) -> Plan:
         if node.type not in INERT
     }
     return Plan(
-        graph=graph,
+        graph=analysis.graph,
         nodes=nodes,
         order=tuple(node for node in forest.order if node in nodes),
         entries=analysis.entries(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -44,6 +45,13 @@ def parse_graph(data: bytes | Mapping[str, Any], source: str = "") -> Graph:
     return graph
 
 
+def read_hooks(data: Any, where: str) -> tuple[tuple[Hook, ...], list[Problem]]:
+    """The hooks in a list of JSON objects, which may be absent, and what is wrong with it."""
+    reader = _Reader()
+    hooks = reader.each({"hooks": data}, "hooks", reader.hook)
+    return hooks, [replace(problem, where=f"{where}: {problem.where}") for problem in reader.problems]
+
+
 def dump_graph(graph: Graph) -> dict[str, Any]:
     """The graph as JSON data, unknown keys included; what is absent by default stays absent."""
     lists = {
@@ -69,7 +77,7 @@ def dump_graph(graph: Graph) -> dict[str, Any]:
 
 def _dump_node(node: Node) -> dict[str, Any]:
     known = {"id": node.id, "type": node.type, "label": node.label, "config": dict(node.config)}
-    subgraph = {} if node.subgraph is None else {"subgraph": dict(node.subgraph)}
+    subgraph = {} if node.subgraph is None else {"subgraph": dump_graph(node.subgraph)}
     return {**known, **subgraph, **node.extra}
 
 
@@ -150,9 +158,18 @@ class _Reader:
             type=self.text(raw, where, "type"),
             label=self.take(raw, where, "label", str, ""),
             config=self.take(raw, where, "config", dict, {}),
-            subgraph=self.take(raw, where, "subgraph", dict, None),
+            subgraph=self.subgraph(raw, where),
             extra=raw,
         )
+
+    def subgraph(self, raw: dict[str, Any], where: str) -> Graph | None:
+        found = self.take(raw, where, "subgraph", dict, None)
+        if found is None:
+            return None
+        inner = _Reader()
+        graph = inner.graph(found)
+        self.problems += [replace(problem, where=f"{where} > {problem.where}") for problem in inner.problems]
+        return graph
 
     def edge(self, raw: dict[str, Any], where: str) -> Edge:
         source_handle = self.take(raw, where, "sourceHandle", str, "") or "default"

@@ -1,4 +1,7 @@
-"""Graphs in a few lines: nodes by id, edges as ``source.handle > target.handle``, ports by node type."""
+"""Graphs in a few lines: nodes by id, edges as ``source.handle > target.handle``, ports by node type.
+
+A node is its type, its type and config, or, of a composite, the graph inside it.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +36,10 @@ def resolve(node: Node) -> Ports | None:
     return TYPES.get(node.type)
 
 
-def draw(nodes: dict[str, str | tuple[str, Config]], *edges: str, **keys: Any) -> Graph:
+Drawn = str | tuple[str, Config] | Graph
+
+
+def draw(nodes: dict[str, Drawn], *edges: str, **keys: Any) -> Graph:
     """Not an evaluation graph, as most tests need none; ``keys`` are fields of the graph."""
     return Graph(
         name="drawn",
@@ -43,7 +49,19 @@ def draw(nodes: dict[str, str | tuple[str, Config]], *edges: str, **keys: Any) -
     )
 
 
-def _node(node_id: str, drawn: str | tuple[str, Config]) -> Node:
+def port_in(name: str, wire_type: str = "ANY") -> tuple[str, Config]:
+    """A composite's input."""
+    return "graphIn", {"portName": name, "wireType": wire_type}
+
+
+def port_out(name: str, wire_type: str = "ANY") -> tuple[str, Config]:
+    """A composite's output."""
+    return "graphOut", {"portName": name, "wireType": wire_type}
+
+
+def _node(node_id: str, drawn: Drawn) -> Node:
+    if isinstance(drawn, Graph):
+        return Node(node_id, "compositeNode", subgraph=drawn)
     node_type, config = (drawn, {}) if isinstance(drawn, str) else drawn
     return Node(node_id, node_type, config=config)
 
@@ -77,9 +95,9 @@ EPISODE = (
 )
 
 
-def episode(*edges: str, without: tuple[str, ...] = (), **more: str | tuple[str, Config]) -> Graph:
+def episode(*edges: str, without: tuple[str, ...] = (), **more: Drawn) -> Graph:
     """An evaluation graph: reset, a loop of policy and environment, a verdict. ``more``: further nodes."""
-    nodes: dict[str, str | tuple[str, Config]] = {
+    nodes: dict[str, Drawn] = {
         "reset": "env__reset",
         **loop("walk", "obs", init=("obs",)),
         "act": "policy__act",

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from engine.graph.model import Container, Edge, Grant, Graph, Hook, Node, State
 from engine.graph.read import parse_graph
-from tests.graph.drawing import Config, draw, episode, loop
+from tests.graph.drawing import Config, draw, episode, loop, port_in, port_out
 
 Cases = dict[str, tuple[Graph, str]]
 
@@ -33,6 +33,15 @@ def output(name: str, edge: str) -> Graph:
 
 def remembering(**state: str) -> Graph:
     return draw({}, containers=(Container("c", states={"s": State(**state)}),))
+
+
+def doubling(depth: int) -> Graph:
+    """Composites in composites, each of which joins its input to its output by two edges."""
+    inner: Graph = draw({"i": port_in("x"), "o": port_out("x")}, "i.value > o.value", "i.value > o.value")
+    for _ in range(depth):
+        twice = ("i.value > box.x", "i.value > box.x", "box.x > o.value", "box.x > o.value")
+        inner = draw({"i": port_in("x"), "box": inner, "o": port_out("x")}, *twice)
+    return draw({"n": "tool__pass", "box": inner, "m": "tool__pass"}, "n.value > box.x", "box.x > m.value")
 
 
 BAD_PORTS: tuple[object, ...] = (
@@ -84,6 +93,18 @@ REFUSED: dict[str, Cases] = {
         "iterOut before its end": (looking("walk_out.obs > look.value"), "edge 'e8'"),
         "whole iterOut": (looking("walk_out.default > look.value"), "edge 'e8'"),
         "the counter": (episode("reset.obs > walk_in.step"), "edge 'e8'"),
+        "a composite's input": (
+            episode("reset.obs > box.obz", box=draw({"i": port_in("obs")})),
+            "edge 'e8'",
+        ),
+        "a composite's output": (
+            episode("box.obz > late.value", box=draw({"o": port_out("obs")}), late="tool__pass"),
+            "edge 'e8'",
+        ),
+        "inside a composite": (
+            episode(box=draw({"n": "tool__pass", "m": "tool__pass"}, "n.valu > m.value")),
+            "edge 'box > e0'",
+        ),
         "a note": (episode("reset.obs > n.text", n="note"), "edge 'e8'"),
     },
     "unknown-node": {
@@ -155,7 +176,23 @@ REFUSED: dict[str, Cases] = {
         ),
     },
     "no-output": {"evaluation graph": (draw({"a": "tool__pass"}, eval_graph=True), "graph")},
+    "too-many-edges": {"doubled thirty times": (doubling(30), "graph")},
     "wire-type": {
+        "into a composite's port": (
+            episode(
+                "reset.instruction > box.obs",
+                box=draw({"i": port_in("obs", "IMAGE"), "n": "tool__pass"}, "i.value > n.value"),
+            ),
+            "edge 'e8 + box > e0'",
+        ),
+        "out of a composite's port": (
+            episode(
+                "box.obs > look.text",
+                box=draw({"o": port_out("obs", "IMAGE"), "n": "tool__any"}, "n.x > o.value"),
+                look="textViewer",
+            ),
+            "edge 'box > e0 + e8'",
+        ),
         "difference": (episode("reset.instruction > act.obs"), "edge 'e8'"),
         "list into scalar": (episode("act.views > act.obs"), "edge 'e8'"),
         "carried port": (
@@ -191,6 +228,14 @@ REFUSED: dict[str, Cases] = {
             draw({"a": "tool__pass"}, containers=(Container("c"),), grants=(Grant("g", "a", "c"),) * 2),
             "grant 'g'",
         ),
+        "composite": (
+            replace(draw({}), nodes=(Node("a", "compositeNode", subgraph=draw({})),) * 2),
+            "node 'a'",
+        ),
+        "with what comes out of a composite": (
+            draw({"a__b": "tool__pass", "a": draw({"b": "tool__pass"})}),
+            "node 'a > b'",
+        ),
     },
     "bad-budget": {
         "graph": (draw({}, step_budget=0), "graph"),
@@ -200,13 +245,18 @@ REFUSED: dict[str, Cases] = {
         "reducer": (remembering(type="sum"), "container 'c'"),
         "lifetime": (remembering(lifetime="day"), "container 'c'"),
     },
-    "composite": {
-        "subgraph": (
-            replace(draw({}), nodes=(Node("box", "compositeNode", subgraph={"nodes": [{"id": "n"}]}),)),
-            "node 'box'",
+    "wrong-type": {
+        "a node's hooks": (
+            draw({"n": ("tool__pass", {"hooks": {"event": "GraphStart"}})}),
+            "node 'n', config.hooks: graph.hooks",
         )
     },
-    "hook": {"enabled": (draw({}, hooks=(Hook("GraphStart", "true"),)), "hook on 'GraphStart'")},
+    "missing-key": {
+        "a node's hook": (
+            draw({"n": ("tool__pass", {"hooks": [{"event": "PreNodeExecute"}]})}),
+            "node 'n', config.hooks: hooks[0]",
+        )
+    },
     "loops-overlap": {
         "one node in both": (
             draw(
@@ -286,7 +336,15 @@ WARNED: dict[str, Cases] = {
     "output-unnamed": {"no portName": (episode("judge.success > out.value", out="graphOut"), "node 'out'")},
     "output-twice": {"metrics": (output("metrics", "judge.metrics > out.value"), "node 'out'")},
     "output-unwired": {"graphOut": (episode(out=("graphOut", {"portName": "more"})), "node 'out'")},
+    "idle-hook": {
+        "of a composite": (draw({"box": draw({}, hooks=(Hook("GraphStart", "true"),))}), "node 'box'")
+    },
+    "unknown-event": {"misspelt": (draw({}, hooks=(Hook("GraphStarts", "true"),)), "hook on 'GraphStarts'")},
     "idle-grant": {
+        "to a composite": (
+            draw({"a": draw({})}, containers=(Container("c"),), grants=(Grant("g", "a", "c"),)),
+            "grant 'g'",
+        ),
         "to nobody": (
             draw({}, containers=(Container("c"),), grants=(Grant("g", "n", "c"),)),
             "grant 'g'",

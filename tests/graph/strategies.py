@@ -46,9 +46,15 @@ FILES = st.dictionaries(
 
 
 def writable_graphs() -> st.SearchStrategy[Graph]:
-    """Graphs with every field set, and unknown keys at every level."""
+    """Graphs with every field set, and unknown keys at every level; composites in composites."""
+    return st.recursive(
+        _writable_graphs(st.none()), lambda inner: _writable_graphs(st.none() | inner), max_leaves=3
+    )
+
+
+def _writable_graphs(subgraphs: st.SearchStrategy[Graph | None]) -> st.SearchStrategy[Graph]:
     states = st.builds(State, NAMES, NAMES, OBJECTS, NAMES, _tuples(NAMES), UNKNOWN_KEYS)
-    nodes = st.builds(Node, NAMES, NAMES, TEXT, OBJECTS, st.none() | OBJECTS, UNKNOWN_KEYS)
+    nodes = st.builds(Node, NAMES, NAMES, TEXT, OBJECTS, subgraphs, UNKNOWN_KEYS)
     containers = st.builds(Container, NAMES, TEXT, st.dictionaries(TEXT, states, max_size=2), UNKNOWN_KEYS)
     hooks = st.builds(
         Hook, NAMES, NAMES, NAMES, st.none() | NAMES, st.integers(), st.booleans(), UNKNOWN_KEYS

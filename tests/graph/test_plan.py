@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from engine.graph.model import Container, Grant, Graph, GraphError, Node
+from engine.graph.model import Container, Grant, Graph, GraphError
 from engine.graph.plan import LoopPort, Plan, Slot, Target, firing_cap, plan_graph
 from tests.graph.drawing import check, draw, episode, loop, resolve
 
@@ -344,10 +344,3 @@ def test_a_refused_graph_has_no_plan() -> None:
     with pytest.raises(GraphError) as caught:
         plan(episode(robot="robot__move", tool="robot__stop"))
     assert [problem.where for problem in caught.value.problems] == ["node 'robot'", "node 'tool'"]
-
-
-def test_a_composite_has_no_plan() -> None:
-    inner = {"nodes": [{"id": "n", "type": "tool__pass"}], "edges": []}
-    graph = replace(episode(), nodes=(*episode().nodes, Node("box", "compositeNode", subgraph=inner)))
-    with pytest.raises(GraphError, match="node 'box': is a composite"):
-        plan(graph)

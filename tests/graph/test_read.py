@@ -27,7 +27,15 @@ FULL: dict[str, Any] = {
             "label": "Step",
             "position": {"x": 1, "y": 2.5},
             "config": {"deep": [{"a": None}]},
-            "subgraph": {"nodes": []},
+            "subgraph": {
+                "name": "inner",
+                "description": "",
+                "step_budget": None,
+                "eval_graph": True,
+                "nodes": [{"id": "m", "type": "note", "label": "", "config": {}, "colour": "blue"}],
+                "edges": [],
+                "group": "inner, too",
+            },
             "colour": "red",
         }
     ],
@@ -208,6 +216,10 @@ def test_data_that_holds_itself_is_nested_too_deep() -> None:
         ({"nodes": [{"id": "n", "type": ["t"]}]}, "nodes[0] 'n'.type"),
         ({"nodes": [{"id": "n", "type": "t", "config": []}]}, "nodes[0] 'n'.config"),
         ({"nodes": [{"id": "n", "type": "t", "subgraph": "s"}]}, "nodes[0] 'n'.subgraph"),
+        (
+            {"nodes": [{"id": "n", "type": "t", "subgraph": {"nodes": [{"id": "m", "type": 1}]}}]},
+            "nodes[0] 'n' > nodes[0] 'm'.type",
+        ),
         (
             {"edges": [{"id": "e", "source": "s", "target": "t", "sourceHandle": 0}]},
             "edges[0] 'e'.sourceHandle",

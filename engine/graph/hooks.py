@@ -1,0 +1,34 @@
+"""The hooks of a graph: its own, and those that nodes have in ``config.hooks`` for themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from engine.graph.model import Graph, Hook, Problem
+from engine.graph.names import near_or_all, node_name
+from engine.graph.read import read_hooks
+
+EVENTS = ("GraphStart", "GraphComplete", "GraphError", "PreNodeExecute", "PostNodeExecute")
+
+
+def enabled_hooks(graph: Graph) -> list[Hook]:
+    """In the order in which they are asked: the graph's, then the nodes'. ``graph`` has no composites."""
+    return [hook for hook in (*graph.hooks, *_of_nodes(graph)) if hook.enabled]
+
+
+def hook_problems(graph: Graph) -> Iterator[Problem]:
+    """Hooks that cannot be read, and, as warnings, those that no event would ever run."""
+    for node in graph.nodes:
+        yield from read_hooks(node.config.get("hooks"), f"{node_name(node.id)}, config.hooks")[1]
+    for hook in enabled_hooks(graph):
+        if hook.event not in EVENTS:
+            message = f"the command {hook.command!r} is for an event that there is not"
+            where, remedy = f"hook on {hook.event!r}", near_or_all(hook.event, EVENTS, "there are")
+            yield Problem("unknown-event", where, message, remedy, severity="warning")
+
+
+def _of_nodes(graph: Graph) -> Iterator[Hook]:
+    for node in graph.nodes:
+        for hook in read_hooks(node.config.get("hooks"), node.id)[0]:
+            yield replace(hook, match_node_type=node.type, match_node_id=node.id)
