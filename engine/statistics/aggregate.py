@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from engine.statistics.intervals import mean, mean_interval, standard_error
-
-
-class Row(Protocol):
-    """What aggregation reads of an episode row."""
-
-    @property
-    def episode_index(self) -> int: ...
-    @property
-    def repeat(self) -> int: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def metrics(self) -> Mapping[str, float | None]: ...
-    @property
-    def task(self) -> str: ...
+from engine.statistics.clusters import By, group
+from engine.statistics.intervals import Estimate, Otherwise, estimate
+from engine.statistics.rows import Column, Row, columns
+from engine.statistics.sums import mean
 
 
 @dataclass(frozen=True, slots=True)
-class MetricStats:
-    """A metric over the episodes that have it; ``ci95`` is None below two values unless it is a rate."""
+class How:
+    """How intervals are made. by: what is taken as independent (:func:`engine.statistics.clusters.group`).
+    otherwise: the interval of what is no rate. seed: of whatever is resampled."""
 
-    mean: float
-    n: int
-    stderr: float | None
-    ci95: tuple[float, float] | None
+    by: By = "auto"
+    otherwise: Otherwise = "t"
+    seed: int = 0
+
+
+DEFAULT = How()
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,30 +31,29 @@ class Aggregate:
 
     metrics: dict[str, float] = field(default_factory=dict)
     by_task: dict[str, dict[str, float]] = field(default_factory=dict)
-    stats: dict[str, MetricStats] = field(default_factory=dict)
+    stats: dict[str, Estimate] = field(default_factory=dict)
 
 
-def aggregate(rows: Iterable[Row]) -> Aggregate:
+def aggregate(rows: Iterable[Row], how: How = DEFAULT) -> Aggregate:
     """Means over completed rows, each over the rows that have the metric as a finite number."""
-    values: dict[str, list[float]] = defaultdict(list)
-    by_task: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for row in sorted(rows, key=lambda r: (r.episode_index, r.repeat)):
-        if row.status != "completed":
-            continue
-        for name, value in row.metrics.items():
-            if value is None or not math.isfinite(value):
-                continue
-            values[name].append(float(value))
-            by_task[row.task][name].append(float(value))
+    found = columns(rows)
+    stats = {name: estimate_column(column, how) for name, column in found.items()}
     return Aggregate(
-        metrics={name: mean(v) for name, v in sorted(values.items())},
-        by_task={
-            task: {name: mean(v) for name, v in sorted(m.items())} for task, m in sorted(by_task.items())
-        },
-        stats={name: summarise(v) for name, v in sorted(values.items())},
+        metrics={name: stat.mean for name, stat in stats.items()}, by_task=_by_task(found), stats=stats
     )
 
 
-def summarise(values: list[float]) -> MetricStats:
-    """Mean, count, standard error and 95 % interval of one metric's values (at least one)."""
-    return MetricStats(mean(values), len(values), standard_error(values), mean_interval(values))
+def estimate_column(column: Column, how: How = DEFAULT) -> Estimate:
+    """Mean and interval of a metric that was measured at least once."""
+    return estimate(column.values, group(column.places, how.by), how.otherwise, how.seed)
+
+
+def _by_task(found: dict[str, Column]) -> dict[str, dict[str, float]]:
+    values: defaultdict[str, dict[str, list[float]]] = defaultdict(dict)
+    for name, column in found.items():
+        for place, value in zip(column.places, column.values, strict=True):
+            values[place.task].setdefault(name, []).append(value)
+    return {
+        task: {name: mean(found) for name, found in metrics.items()}
+        for task, metrics in sorted(values.items())
+    }

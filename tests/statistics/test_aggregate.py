@@ -1,55 +1,30 @@
 from __future__ import annotations
 
 import math
-import random
-from dataclasses import dataclass
 
+import msgspec
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
-from statsmodels.stats.proportion import proportion_confint
 
-from engine.statistics.aggregate import aggregate
-from engine.statistics.intervals import mean_interval, standard_error, t_interval, wilson_interval
-
-
-@dataclass
-class Row:
-    episode_index: int
-    metrics: dict[str, float | None]
-    status: str = "completed"
-    repeat: int = 1
-    task: str = "_default"
+from engine.statistics.aggregate import How, aggregate
+from engine.statistics.rows import finite
+from engine.store.strict_json import encode
+from tests.statistics.making import Row, any_floats, hostile_rows, patient, successes
 
 
-@pytest.mark.parametrize(("k", "n"), [(0, 1), (1, 1), (0, 20), (7, 24), (24, 24), (813, 1000)])
-def test_wilson_agrees_with_statsmodels(k: int, n: int) -> None:
-    assert wilson_interval(k, n) == pytest.approx(proportion_confint(k, n, method="wilson"), abs=1e-12)
-
-
-@given(st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30))
-def test_t_interval_agrees_with_scipy(values: list[float]) -> None:
-    stderr = standard_error(values)
-    assert stderr is not None
-    interval = t_interval(values)
-    if stderr > 1e-9:
-        expected = stats.t.interval(
-            0.95, len(values) - 1, loc=math.fsum(values) / len(values), scale=stats.sem(values)
-        )
-        assert interval == pytest.approx(expected, rel=1e-6, abs=1e-6)
-
-
-def test_an_errored_episode_is_never_a_zero() -> None:
+def test_an_errored_episode_is_never_a_zero():
     rows = [
         Row(0, {"success": 1.0}),
         Row(1, {"success": 0.0}, status="error"),
-        Row(2, {}, status="cancelled"),
+        Row(2, {"success": 0.0}, status="cancelled"),
     ]
     assert aggregate(rows).metrics == {"success": 1.0}
+    assert aggregate(rows).stats["success"].n == 1
 
 
-def test_an_unmeasured_metric_is_left_out() -> None:
+def test_an_unmeasured_metric_is_left_out():
     rows = [Row(0, {"spl": 0.5, "ne": None}), Row(1, {"spl": math.nan}), Row(2, {"ne": math.inf})]
     result = aggregate(rows)
     assert result.metrics == {"spl": 0.5}
@@ -57,21 +32,67 @@ def test_an_unmeasured_metric_is_left_out() -> None:
     assert result.stats["spl"].ci95 is None
 
 
-def test_nothing_finished_gives_nothing() -> None:
-    assert aggregate([]).metrics == {}
-    assert mean_interval([]) is None
+@pytest.mark.parametrize(
+    "rows", [[], [Row(0, {"success": 1.0}, status="error")], [Row(0, {"success": math.nan})], [Row(0)]]
+)
+def test_nothing_measured_gives_nothing(rows):
+    result = aggregate(rows)
+    assert (result.metrics, result.by_task, result.stats) == ({}, {}, {})
 
 
-@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=60), st.randoms())
-def test_the_order_of_completion_changes_no_bit(values: list[float], rng: random.Random) -> None:
-    rows = [Row(i, {"x": v}) for i, v in enumerate(values)]
+def test_numpy_scalars_count_like_numbers():
+    rows = successes([np.bool_(True), np.int64(0), np.float32(1), 1, True])
+    found = aggregate(rows).stats["success"]
+    assert (found.mean, found.n, found.method) == (0.8, 5, "wilson")
+
+
+def test_one_metric_that_explodes_leaves_the_others_alone():
+    rows = [Row(i, {"success": 1.0, "cost": v}) for i, v in enumerate([1e308, 1.7e308, -1e308, 1e308])]
+    result = aggregate(rows)
+    assert result.metrics == {"cost": pytest.approx(6.75e307), "success": 1.0}
+    assert math.isfinite(result.stats["cost"].stderr)
+
+
+def test_the_same_index_in_two_tasks_is_two_episodes():
+    rows = [Row(0, {"s": 1.0}, task="a"), Row(0, {"s": 0.0}, task="b"), Row(0, {"s": 1.0}, task="b")]
+    assert aggregate(rows).by_task == {"a": {"s": 1.0}, "b": {"s": 0.5}}
+    assert aggregate(rows).stats["s"].n == 3
+
+
+def test_the_interval_is_clustered_by_scene_unless_told_otherwise():
+    rows = [Row(i, {"s": float(i % 10 < 5)}, scene_id=f"house{i % 10}") for i in range(100)]
+    assert (aggregate(rows).stats["s"].by, aggregate(rows).stats["s"].groups) == ("scene", 10)
+    assert aggregate(rows, How(by="none")).stats["s"].by is None
+
+
+def test_a_bootstrap_replaces_t_and_not_wilson():
+    rows = [Row(i, {"s": float(i % 2), "length": float(i * i)}) for i in range(20)]
+    stats = aggregate(rows, How(otherwise="bca", seed=4)).stats
+    assert (stats["s"].method, stats["length"].method) == ("wilson", "bca")
+    assert stats == aggregate(rows, How(otherwise="bca", seed=4)).stats
+    assert stats["length"] != aggregate(rows, How(otherwise="bca", seed=5)).stats["length"]
+
+
+@patient
+@given(st.lists(any_floats, min_size=1, max_size=60), st.randoms())
+def test_the_order_of_completion_changes_no_bit(values, rng):
+    rows = [Row(i, {"x": v}, scene_id=f"s{i % 7}") for i, v in enumerate(values)]
     shuffled = rows[:]
     rng.shuffle(shuffled)
-    assert aggregate(rows) == aggregate(shuffled)
+    assert repr(aggregate(rows)) == repr(aggregate(shuffled))
 
 
-def test_means_by_task_add_up() -> None:
-    rows = [Row(i, {"s": float(i % 2)}, task=str(i % 3)) for i in range(12)]
-    by_task = aggregate(rows).by_task
-    assert set(by_task) == {"0", "1", "2"}
-    assert by_task["0"]["s"] == 0.5
+@patient
+@given(hostile_rows(), st.randoms())
+def test_hostile_rows_add_up_in_any_order(rows, rng):
+    result = aggregate(rows)
+    for name, stat in result.stats.items():
+        assert stat.n == sum(
+            row.status == "completed" and finite(row.metrics.get(name)) is not None for row in rows
+        )
+        assert math.isfinite(stat.mean)
+    assert set(result.metrics) == set(result.stats) == {n for names in result.by_task.values() for n in names}
+    shuffled = rows[:]
+    rng.shuffle(shuffled)
+    assert repr(result) == repr(aggregate(shuffled))
+    msgspec.json.decode(encode(result))
