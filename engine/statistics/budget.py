@@ -1,0 +1,60 @@
+"""A run's headline, or why it has none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.statistics.aggregate import DEFAULT, How, estimate_column
+from engine.statistics.intervals import Estimate, Interval
+from engine.statistics.missingness import Missingness, missingness
+from engine.statistics.rows import Row, column, settle
+
+ERROR_BUDGET = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """One metric of a run. ``estimate`` is None where the headline is withheld, and ``withheld`` says why."""
+
+    metric: str
+    estimate: Estimate | None
+    missing: Missingness
+    budget: float
+    withheld: str | None
+
+
+def headline(
+    lines: Sequence[Row],
+    metric: str,
+    planned: int | None = None,
+    budget: float = ERROR_BUDGET,
+    span: Interval | None = None,
+    how: How = DEFAULT,
+) -> Headline:
+    """The metric's mean with interval, unless more than ``budget`` of the ended episodes gave no number.
+
+    ``lines``, ``planned`` and ``span`` as in :func:`engine.statistics.missingness.missingness`. Cancelled
+    episodes and those not run spend nothing of the budget. Raises ValueError for a budget outside [0, 1].
+    """
+    if not 0 <= budget <= 1:
+        raise ValueError(f"error_budget is {budget}; it must lie between 0 and 1")
+    missing = missingness(lines, metric, planned, span)
+    reason = _reason(missing, budget)
+    found = column(settle(lines)[0], metric)
+    shown = estimate_column(found, how) if reason is None else None
+    return Headline(metric, shown, missing, budget, reason)
+
+
+def _reason(missing: Missingness, budget: float) -> str | None:
+    if missing.lost_share > budget:
+        infra = f" ({missing.infra} of them infra)" if missing.infra else ""
+        kinds = ((missing.errored, f"errored{infra}"), (missing.unmeasured, "unmeasured"))
+        told = " and ".join(f"{count} {kind}" for count, kind in kinds if count)
+        return (
+            f"{missing.lost} of {missing.measured + missing.lost} episodes gave no {missing.metric}: {told};"
+            f" {100 * missing.lost_share:.3g} % is above the error budget of {100 * budget:.3g} %"
+        )
+    if missing.measured == 0:
+        return f"no episode has measured {missing.metric}"
+    return None
