@@ -17,6 +17,8 @@ from engine.models.transport import Response, Transport
 from engine.store.settings import Profile
 
 PROBE_SEC = 10.0
+NAMED = 5
+"""Models of a server that are named where none is near."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ async def _probe(transport: Transport, name: str, profile: Profile, environ: Map
         return Probe(name, False, told, remedy)
     listed = _listed(response)
     if listed and profile.model not in listed:
-        remedy = near(profile.model, listed) or f"name one of its {len(listed)}"
+        remedy = near(profile.model, listed) or f"it lists {', '.join(listed[:NAMED])}"
         return Probe(name, False, f"{profile.base_url} does not list {profile.model!r}", remedy)
     return Probe(name, True, f"{profile.model} at {profile.base_url}")
 

@@ -108,6 +108,7 @@ def test_doctor_probes_every_profile(control: LocalControl, monkeypatch: pytest.
             control,
             profile("good", good.url, key="GOOD_KEY")
             + profile("typo", good.url, model="tinny")
+            + profile("other", good.url, model="gpt-5")
             + profile("unnamed", silent.url)
             + profile("keyless", good.url, key="NOT_SET_HERE")
             + profile("away", nobody),
@@ -117,6 +118,7 @@ def test_doctor_probes_every_profile(control: LocalControl, monkeypatch: pytest.
     assert found["profile good"].detail == f"tiny at {good.url}"
     told = {name: (item.state, item.detail, item.remedy) for name, item in found.items()}
     assert told["profile typo"] == ("warning", f"{good.url} does not list 'tinny'", "did you mean 'tiny'?")
+    assert told["profile other"][2] == "it lists tiny, small"
     assert "NOT_SET_HERE is not set" in told["profile keyless"][1]
     assert "the connection failed (ConnectError" in told["profile away"][1]
     assert "sk-0123456789" not in str(told)

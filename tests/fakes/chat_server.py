@@ -49,6 +49,7 @@ class ChatServer:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
     chat: ChatServer
 
     def do_GET(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,9 @@ def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
     (tmp_path / "evaltower.toml").write_bytes(b"[ui]\nx = '\xff'\n")
     with pytest.raises(SettingsError, match=r"evaltower\.toml: it cannot be read"):
         read_settings(tmp_path)
+
+
+def test_the_readme_s_example_can_be_used(tmp_path: Path) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    (block,) = re.findall(r"^```toml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    assert set(read(tmp_path, block).profiles) == {"gpt-5-mini", "local"}
