@@ -98,15 +98,19 @@ _REDUCERS: dict[str, type[_State]] = {"lastWrite": _State, "accumulator": _Accum
 
 
 class Container:
-    """A container's states by name; what a node gets as ``ctx.containers[id]``."""
+    """A container's states by name; what a node gets as ``ctx.containers[name]``.
 
-    def __init__(self, container_id: str, states: Mapping[str, Any]) -> None:
+    ``name`` is the id, unless the container came out of a composite: there it is what its nodes know it by.
+    """
+
+    def __init__(self, container_id: str, states: Mapping[str, Any], name: str = "") -> None:
         self.id = container_id
+        self.name = name or container_id
         self.states: dict[str, _State] = {}
-        for name, definition in states.items():
-            where = f"container {container_id!r}, state {name!r}"
+        for state, definition in states.items():
+            where = f"container {container_id!r}, state {state!r}"
             reducer = _known(where, "type", _REDUCERS, _get(definition, "type", "lastWrite"))
-            self.states[name] = reducer(where, definition)
+            self.states[state] = reducer(where, definition)
 
     def read(self, name: str, key: str | None = None) -> Any:
         return self._state(name).read(key)
@@ -133,11 +137,11 @@ class Container:
     def exported(self) -> dict[str, Any]:
         """:meth:`current` with what :meth:`restored` needs to go on reducing elsewhere."""
         states = {name: {"type": s.type, "config": dict(s.config)} for name, s in self.states.items()}
-        return dict(self.current(), states=states)
+        return dict(self.current(), states=states, id=self.id)
 
     @classmethod
-    def restored(cls, container_id: str, exported: Mapping[str, Any]) -> Container:
-        container = cls(container_id, exported["states"])
+    def restored(cls, exported: Mapping[str, Any]) -> Container:
+        container = cls(exported["id"], exported["states"])
         for name, value in exported["values"].items():
             container._state(name).values[None] = value
         for name, partitions in exported.get("keyed", {}).items():
@@ -169,7 +173,8 @@ class ContainerStore:
             container_id = _get(definition, "id", "")
             if container_id in self._containers:
                 raise ValueError(f"container {container_id!r} is declared twice")
-            self._containers[container_id] = Container(container_id, _get(definition, "states", {}))
+            states, name = _get(definition, "states", {}), _get(definition, "name", "")
+            self._containers[container_id] = Container(container_id, states, name)
 
     def access(self, container_id: str) -> Container:
         """A container; KeyError names the declared ones."""
@@ -178,8 +183,8 @@ class ContainerStore:
         return self._containers[container_id]
 
     def granted(self, ids: Iterable[str]) -> Granted:
-        """The containers of these ids, as a node sees them."""
-        return Granted((container_id, self.access(container_id)) for container_id in ids)
+        """The containers of these ids, as a node sees them: by name."""
+        return Granted((container.name, container) for container in map(self.access, ids))
 
     def signal(self, name: str) -> None:
         """Reset, in every partition, the states whose lifetime ends with this signal."""
@@ -198,8 +203,8 @@ class ContainerStore:
         return {container_id: container.current() for container_id, container in self._containers.items()}
 
     def export(self, ids: Iterable[str]) -> dict[str, Any]:
-        """What :class:`RecordingContainers` starts from; goes over the wire."""
-        return {container_id: self.access(container_id).exported() for container_id in ids}
+        """What :class:`RecordingContainers` starts from, by name; goes over the wire."""
+        return {container.name: container.exported() for container in map(self.access, ids)}
 
     def apply(self, writes: Iterable[Mapping[str, Any]]) -> None:
         """Do in order what a :class:`RecordingContainers` recorded. ValueError for an unknown operation."""
@@ -219,8 +224,8 @@ class RecordingContainers(Granted):
     def __init__(self, exported: Mapping[str, Any]) -> None:
         self.writes: list[Write] = []
         super().__init__(
-            (container_id, _Recording(Container.restored(container_id, state), self.writes.append))
-            for container_id, state in exported.items()
+            (name, _Recording(Container.restored(state), self.writes.append))
+            for name, state in exported.items()
         )
 
 

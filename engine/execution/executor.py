@@ -94,16 +94,18 @@ class Executor:
                 return
 
     def _unblock(self) -> bool:
-        """Nothing is ready: open the next inner loop that waits for that, or end the innermost in a stall."""
+        """Nothing is ready: open the next inner loop that waits for that, or end one that stands still.
+
+        In dataflow order, so that a loop opens when those that feed it have ended.
+        """
         if self._halted:
             return False
         for loop in self._graph.inner:
+            if loop.is_open and not loop.busy:
+                self._end(loop, "drained")
+                return True
             if loop.armed and loop.parent is not None and loop.parent.is_open:
                 self._open(loop)
-                return True
-        for loop in reversed(self._graph.inner):
-            if loop.is_open:
-                self._end(loop, "drained")
                 return True
         return False
 
@@ -145,8 +147,8 @@ class Executor:
         """Let nothing fire any more but, when the loops have ended, the verdict."""
         if self._halted is None:
             self._halted = termination
-            verdict = set(self._graph.verdict)
-            self._withdraw(node for node in self._graph.nodes.values() if node not in verdict)
+            kept = {*self._graph.verdict, *(node for node in self._graph.nodes.values() if node.gate)}
+            self._withdraw(node for node in self._graph.nodes.values() if node not in kept)
 
     def _withdraw(self, nodes: Iterable[LiveNode]) -> None:
         for node in nodes:
@@ -162,12 +164,12 @@ class Executor:
             self._enqueue(node)
 
     def _pass_on(self, node: LiveNode, outputs: Mapping[str, Any]) -> None:
-        if node.type == "graphOut":
-            if node.loop is not None:
+        if node.gate and node.loop is not None:
+            if not node.loop.ended:
                 node.loop.held[node] = outputs
                 return
-            if name := node.planned.node.config.get("portName"):
-                self.outcome.outputs[str(name)] = outputs["value"]
+        elif node.type == "graphOut" and (name := node.planned.node.config.get("portName")):
+            self.outcome.outputs[str(name)] = outputs["value"]
         self._deliver(node, outputs)
 
     def _deliver(self, node: LiveNode, outputs: Mapping[str, Any]) -> None:
@@ -211,6 +213,8 @@ class Executor:
         else:
             self._firer.note(loop.iter_out, self._step, inputs, values)
             loop.hand_over(values)
+            for child in loop.children:
+                child.renew()
             loop.iter_out.open = True
             self._step = self.outcome.steps
             self._enqueue(loop.iter_in)
@@ -248,7 +252,9 @@ class Executor:
             if child.is_open:
                 self._end(child, termination)
             child.armed = False
+            child.renew()
         loop.is_open = loop.armed = False
+        loop.ended = True
         self._withdraw(loop.body)
         for node in loop.body:
             node.forget()
@@ -257,16 +263,26 @@ class Executor:
         loop.reset()
         if loop.parent is None:
             self._end_root(loop, termination)
-        for node, outputs in held.items():
-            self._deliver(node, outputs)
         self._deliver(loop.iter_out, final)
+        self._let_go(loop, held)
         if loop.parent is not None:
             self._offer(loop.parent.iter_out)
         for node in loop.band:
             self._offer(node)
 
+    def _let_go(self, loop: LiveLoop, held: dict[LiveNode, Mapping[str, Any]]) -> None:
+        """Pass on what a loop's gates hold; what is still on its way into one comes after that."""
+        for gate in loop.gates:
+            if gate.pending:
+                inputs = gate.take()
+                held[gate] = self._firer.note(gate, self._step, inputs, inputs)
+                if gate.queued:
+                    gate.queued = False
+                    self._queue.remove(gate)
+            if gate in held:
+                self._deliver(gate, held[gate])
+
     def _end_root(self, loop: LiveLoop, termination: Termination) -> None:
-        loop.ended = True
         self.outcome.termination = termination
         self._step = self.outcome.steps
         self._verdict_time = loop is self._graph.roots[-1]

@@ -59,7 +59,7 @@ class Firer:
     def error(self, node: LiveNode, step: int, message: str) -> str:
         """Enter an error of a node that does not end the episode."""
         kept = message if len(message) <= LONGEST_MESSAGE else message[:LONGEST_MESSAGE] + "…"
-        self._outcome.node_errors.append(NodeError(node.id, step, kept))
+        self._outcome.node_errors.append(NodeError(node.planned.node.shown, step, kept))
         return kept
 
     async def _handled(self, node: LiveNode, step: int) -> Mapping[str, Any]:

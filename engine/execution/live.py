@@ -14,11 +14,13 @@ class LiveNode:
 
     ``open``: it may fire now; nodes of a loop that is not open, and the after-loop band before its time, only
     hold what arrives. ``missing``: required inputs that have not arrived. ``routes``: (source handle, target,
-    receiver) of its outgoing edges, in edge order. ``loop``: the innermost loop that it belongs to.
+    receiver) of its outgoing edges, in edge order. ``loop``: the innermost loop that it belongs to. ``gate``:
+    a ``graphOut`` that passes nothing on until that loop has ended, but takes values at any time.
     """
 
     __slots__ = (
         "firings",
+        "gate",
         "handler",
         "id",
         "list_inputs",
@@ -43,6 +45,7 @@ class LiveNode:
         self.loop: LiveLoop | None = None
         self.handler: NodeHandler | None = None
         self.open = True
+        self.gate = False
         self.queued = False
         self.firings = 0
         self.forget()
@@ -82,9 +85,9 @@ class LiveNode:
 class LiveLoop:
     """A loop in one episode.
 
-    ``armed``: its init edges have delivered what it requires, and it waits to be opened. ``held``: what its
-    ``graphOut`` nodes will pass on when it ends. ``carried``: the last values of its carried ports. ``band``:
-    of a root loop, what is held until it ends.
+    ``armed``: its init edges have delivered what it requires, and it waits to be opened. ``ended``: in this
+    iteration of the loop around it. ``held``: what its ``gates`` will pass on when it ends. ``carried``: the
+    last values of its carried ports. ``band``: of a root loop, what is held until it ends.
     """
 
     def __init__(self, loop: Loop, iter_in: LiveNode, iter_out: LiveNode, budget: int) -> None:
@@ -95,6 +98,7 @@ class LiveLoop:
         self.parent: LiveLoop | None = None
         self.children: list[LiveLoop] = []
         self.body: list[LiveNode] = []
+        self.gates: list[LiveNode] = []
         self.band: list[LiveNode] = []
         self.is_open = False
         self.ended = False
@@ -131,6 +135,11 @@ class LiveLoop:
         """The final side: every carried port's last value, None where it never had one."""
         names = (port.name for port in self.loop.loop_ports)
         return {**{f"final_{name}": self.carried.get(name) for name in names}, "final_stop": True}
+
+    def renew(self) -> None:
+        """The loop around it has taken a step, or has ended."""
+        self.ended = False
+        self.held = {}
 
     def reset(self) -> None:
         """Forget one passage through the loop; only its init slots stay filled."""
@@ -181,8 +190,11 @@ class LiveGraph:
         node.routes = tuple(sorted(routes, key=lambda route: route[1].edge_order))
         if node.planned.loop is not None:
             node.loop = self.loops[node.planned.loop]
-            node.open = False  # until the loop opens
-            if node.type != "iterIn":  # fires only when its loop says so
+            node.gate = node.id in node.loop.loop.held
+            node.open = node.gate  # else when the loop opens
+            if node.gate:
+                node.loop.gates.append(node)
+            elif node.type != "iterIn":  # fires only when its loop says so
                 node.loop.body.append(node)
 
     def _hold(self, order: Iterable[str]) -> None:

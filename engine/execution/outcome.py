@@ -30,7 +30,7 @@ class EpisodeContext:
 
 
 class NodeError(NamedTuple):
-    """A firing that failed; the episode went on."""
+    """A firing that failed; the episode went on. ``node_id``: of a node out of composites, the path to it."""
 
     node_id: str
     step: int

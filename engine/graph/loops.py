@@ -2,7 +2,7 @@
 
 The edges decide (contract graph-json.md, "Loops"). The two ends of a loop are joined by no edge; here
 each ``iterIn`` leads to its ``iterOut``, so that a loop inside another is one step of the outer one's
-body.
+body, and that to what a composite puts out when its loop has ended.
 """
 
 from __future__ import annotations
@@ -64,26 +64,27 @@ def find_loops(
         successors[edge.source].append(edge.target)
     for pair in loops.values():
         successors[pair.iter_in].append(pair.iter_out)
+    keepers = _keepers(nodes, loops, successors)
+    for gate, keeper in keepers.items():
+        successors[loops[keeper].iter_out].append(gate)
 
     order = dataflow_order(successors)
     own = _bodies(loops, successors)
     around, problems = _nest(own, order)
-    around = {loop: around[loop] for loop in order if loop in loops}
     if problems:
         return None, problems
     innermost = {node: _innermost(node, own)[0] for node in order if _holders(node, own)}
     bodies = {
         loop: frozenset().union(*(own[inner] for inner in loops if loop in around[inner])) for loop in loops
     }
-    gates = [node for node in order if nodes[node].type == "graphOut"]
-    keepers = {gate: _keeper(gate, nodes, around, successors) for gate in gates if nodes[gate].path}
-    passing = [gate for gate in gates if not nodes[gate].path and successors[gate]]
+    passing = [node for node in order if nodes[node].type == "graphOut" and successors[node]]
+    passing = [gate for gate in passing if gate not in keepers]
     region, held = _regions(loops, around, successors, passing, keepers)
     innermost |= {node: loop for loop, kept in held.items() for node in kept}
     after = {
         loop: reach(
             (target for end in (pair.iter_out, *held[loop]) for target in successors[end]), successors
-        )
+        ).difference(held[loop])
         for loop, pair in loops.items()
     }
     roots = [loop for loop in order if around.get(loop) == (loop,)]
@@ -131,17 +132,22 @@ def _nest(bodies: Bodies, order: Iterable[str]) -> tuple[dict[str, tuple[str, ..
     return around, [_overlap(node, loops) for loops, node in overlapping.items()]
 
 
-def _keeper(
-    gate: str, nodes: Mapping[str, Node], around: Mapping[str, tuple[str, ...]], successors: Successors
-) -> str | None:
-    """The loop that a composite's ``graphOut`` waits for: of the composite's own, inside no other of them,
-    the last that leads to it; else the last. None where the composite has no sound loop.
+def _keepers(nodes: Mapping[str, Node], loops: Mapping[str, Pair], successors: Successors) -> dict[str, str]:
+    """The loop that each ``graphOut`` of a composite waits for.
+
+    Of the composite's own loops, inside no other of them, the last that leads to it; else the last.
     """
-    composite = nodes[gate].path[:-1]
-    own = [loop for loop in around if nodes[loop].path[:-1] == composite]
-    outermost = [loop for loop in own if not set(around[loop][:-1]) & set(own)]
-    leading = [loop for loop in outermost if gate in reach([loop], successors)]
-    return next(reversed(leading or outermost), None)
+    bodies = _bodies(loops, successors)
+    keepers: dict[str, str] = {}
+    for gate in nodes.values():
+        if gate.type != "graphOut" or not gate.path:
+            continue
+        own = [loop for loop in loops if nodes[loop].path[:-1] == gate.path[:-1]]
+        own = [loop for loop in own if not any(loop in bodies[other] for other in own if other != loop)]
+        leading = [loop for loop in own if gate.id in reach([loop], successors)] or own
+        if leading:
+            keepers[gate.id] = max(leading, key=dataflow_order(successors).index)
+    return keepers
 
 
 def _regions(
@@ -149,7 +155,7 @@ def _regions(
     around: Mapping[str, tuple[str, ...]],
     successors: Successors,
     passing: Sequence[str],
-    keepers: Mapping[str, str | None],
+    keepers: Mapping[str, str],
 ) -> tuple[dict[str, frozenset[str]], dict[str, tuple[str, ...]]]:
     """What each loop's iterations fire, and which ``graphOut`` nodes it holds.
 

@@ -231,3 +231,16 @@ def test_states_are_what_a_plain_reading_of_the_contract_says(operations):
         assert container.read("history", key) == written["history"][-3:]
         assert container.read("count", key) == 2 + sum(written["count"])
         assert container.read("last", key) == (written["last"] or [["none yet"]])[-1]
+
+
+def test_a_container_out_of_a_composite_goes_by_its_name_there_and_here():
+    states = {"s": State("accumulator")}
+    store = ContainerStore([Container("box__c", states=states, name="c"), Container("d", states=states)])
+    assert set(store.granted(["box__c", "d"])) == {"c", "d"}
+    elsewhere = RecordingContainers(json.loads(json.dumps(store.export(["box__c", "d"]))))
+    elsewhere["c"].write("s", 1)
+    elsewhere["c"].write("s", 2, key="k")
+    store.apply(elsewhere.writes)
+    assert store.snapshot()["box__c"] == {"values": {"s": [1]}, "keyed": {"s": {"k": [2]}}}
+    with pytest.raises(KeyError, match=r"granted: 'c', 'd'"):
+        elsewhere["box__c"]

@@ -2,7 +2,7 @@
 
 A node is ``step(inputs, outputs, do)``: ports as words, ``x`` required, ``x?`` optional, ``x:LIST[TEXT]``
 typed; ``do(inputs, ctx)`` gives the outputs, a value alone being that of the first output port. Edges are
-``"a.out -> b.in"``.
+``"a.out -> b.in"``. A composite is ``Box(nodes, edges)``, with the ports ``into`` and ``out``.
 """
 
 from __future__ import annotations
@@ -51,7 +51,17 @@ class Builtin:
     config: dict[str, Any] = field(default_factory=dict)
 
 
-Spec = Step | Builtin
+@dataclass
+class Box:
+    """A composite."""
+
+    nodes: Mapping[str, Spec]
+    edges: Iterable[str] = ()
+    containers: tuple[Container, ...] = ()
+    grants: tuple[tuple[str, str], ...] = ()
+
+
+Spec = Step | Builtin | Box
 
 
 def step(inputs: str = "", outputs: str = "out", do: Do | None = None) -> Step:
@@ -64,8 +74,12 @@ def emits(**values: Any) -> Step:
     return Step("", " ".join(values), lambda inputs, ctx: dict(values))
 
 
-def out(port_name: str) -> Builtin:
-    return Builtin("graphOut", {"portName": port_name})
+def out(port_name: str, wire_type: str = "ANY") -> Builtin:
+    return Builtin("graphOut", {"portName": port_name, "wireType": wire_type})
+
+
+def into(port_name: str) -> Builtin:
+    return Builtin("graphIn", {"portName": port_name})
 
 
 def loop(
@@ -157,53 +171,64 @@ def sketch(
     grants: tuple[tuple[str, str], ...] = (),
 ) -> Plan:
     """Plan a graph; GraphError where check refuses it."""
-    graph = parse_graph(
-        {
-            "name": "sketch",
-            "eval_graph": False,
-            "nodes": [
-                {
-                    "id": name,
-                    "type": spec.type if isinstance(spec, Builtin) else f"test__{name}",
-                    "config": dict(spec.config) if isinstance(spec, Builtin) else {},
-                }
-                for name, spec in nodes.items()
-            ],
-            "edges": [_edge(index, text) for index, text in enumerate(edges)],
-        }
-    )
-    graph = Graph(
-        name=graph.name,
-        nodes=graph.nodes,
-        edges=graph.edges,
-        eval_graph=False,
-        containers=containers,
-        grants=tuple(Grant(f"g{i}", *pair) for i, pair in enumerate(grants)),
-    )
-    steps = {f"test__{name}": spec for name, spec in nodes.items() if isinstance(spec, Step)}
+    steps = _steps(nodes)
 
     def resolve(node: Node) -> Ports | None:
         spec = steps.get(node.type)
-        if spec is None:
-            return resolve_builtin(node)
-        return Ports(
-            tuple(_port(word) for word in spec.inputs.split()),
-            tuple(_port(word) for word in spec.outputs.split()),
-        )
+        return resolve_builtin(node) if spec is None else _ports(spec)
 
-    return plan_graph(graph, resolve)
+    return plan_graph(_graph(Box(nodes, edges, containers, grants)), resolve)
+
+
+def _graph(box: Box, path: tuple[str, ...] = ()) -> Graph:
+    read = parse_graph({"edges": [_edge(index, text) for index, text in enumerate(box.edges)]})
+    return Graph(
+        name="sketch",
+        nodes=tuple(_node(spec, (*path, name)) for name, spec in box.nodes.items()),
+        edges=read.edges,
+        eval_graph=False,
+        containers=box.containers,
+        grants=tuple(Grant(f"g{i}", *pair) for i, pair in enumerate(box.grants)),
+    )
+
+
+def _node(spec: Spec, path: tuple[str, ...]) -> Node:
+    if isinstance(spec, Box):
+        return Node(path[-1], "compositeNode", subgraph=_graph(spec, path))
+    if isinstance(spec, Builtin):
+        return Node(path[-1], spec.type, config=dict(spec.config))
+    return Node(path[-1], _type(path))
+
+
+def _type(path: tuple[str, ...]) -> str:
+    return f"test__{'__'.join(path)}"
+
+
+def _steps(nodes: Mapping[str, Spec], path: tuple[str, ...] = ()) -> dict[str, Step]:
+    """By node type, those of composites too."""
+    found: dict[str, Step] = {}
+    for name, spec in nodes.items():
+        if isinstance(spec, Box):
+            found |= _steps(spec.nodes, (*path, name))
+        elif isinstance(spec, Step):
+            found[_type((*path, name))] = spec
+    return found
+
+
+def _ports(spec: Step) -> Ports:
+    return Ports(tuple(map(_port, spec.inputs.split())), tuple(map(_port, spec.outputs.split())))
 
 
 def executor(plan: Plan, nodes: Mapping[str, Spec], **options: Any) -> tuple[Executor, Recording]:
     """``options``: budget, seed, stop, progress, handlers (by node id), episode, log, chat."""
     handlers: Mapping[str, NodeHandler] = options.get("handlers", {})
+    steps = _steps(nodes)
 
     def handler(node: Node) -> NodeHandler:
         if node.id in handlers:
             return handlers[node.id]
-        spec = nodes[node.id]
-        if isinstance(spec, Step):
-            return LocalHandler(_Function(spec))
+        if node.type in steps:
+            return LocalHandler(_Function(steps[node.type]))
         found = builtin_handler(node, options.get("chat", SILENT))
         assert found is not None, f"the executor asked for a handler of {node.type}"
         return found
@@ -249,6 +274,7 @@ def _edge(index: int, text: str) -> dict[str, str]:
 
 __all__ = [
     "SILENT",
+    "Box",
     "Builtin",
     "Edge",
     "Ran",
@@ -256,6 +282,7 @@ __all__ = [
     "Step",
     "emits",
     "executor",
+    "into",
     "loop",
     "out",
     "run",
