@@ -228,3 +228,30 @@ async def test_three_levels():
     assert ran.order.count("body") == 27
     assert [len(ran.finals(f"{name}_out")) for name in "abc"] == [1, 3, 9]
     assert ran.outcome.steps == 3
+
+
+async def test_iteration_0_waits_for_a_loop_that_stands_still_before_it_ends():
+    """The second loop has all it requires from the start, and gets one more value from the first one's end."""
+    nodes = {
+        "s": emits(go="go"),
+        **loop("outer", init="go+", carry="y", budget=1),
+        **loop("first", init="go", carry="x"),
+        "a": step("x", "y", lambda i, c: {"y": 1} if i["x"] == "go" else {}),
+        **loop("second", init="early late?", carry="x", budget=1),
+        "b": step("x"),
+    }
+    edges = [
+        "s.go -> outer_in.init_go",
+        "outer_in.init_go -> first_in.init_go",
+        "outer_in.init_go -> second_in.init_early",
+        "first_in.init_go -> a.x",
+        "first_in.iterout_x -> a.x",
+        "a.y -> first_out.x",
+        "first_out.final_x -> second_in.init_late",
+        "second_in.init_early -> b.x",
+        "b.out -> second_out.x",
+        "second_out.final_x -> outer_out.y",
+    ]
+    ran = await run(nodes, edges, budget=1)
+    assert ran.plan.loops["second_in"].init_handles == {"init_early", "init_late"}
+    assert ran.inputs("second_in") == [{"init_early": "go", "init_late": 1}]
