@@ -235,7 +235,7 @@ async def test_iteration_0_waits_for_a_loop_that_stands_still_before_it_ends():
     nodes = {
         "s": emits(go="go"),
         **loop("outer", init="go+", carry="y", budget=1),
-        **loop("first", init="go", carry="x"),
+        **loop("first", init="go", carry="x", budget=5),
         "a": step("x", "y", lambda i, c: {"y": 1} if i["x"] == "go" else {}),
         **loop("second", init="early late?", carry="x", budget=1),
         "b": step("x"),
