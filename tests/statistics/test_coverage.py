@@ -1,4 +1,7 @@
-"""95 % intervals hold what they say: of 2,000 simulated runs of each kind, 93 to 97 % cover the truth."""
+"""95 % intervals hold what they say: of 2,000 simulated runs of each kind, 93 to 97 % cover the truth.
+
+And tests at the 5 % level find a difference that is not there in 5 % of runs, or fewer.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import pytest
 
 from engine.statistics.clusters import Grouping
 from engine.statistics.intervals import Interval, estimate
-from engine.statistics.paired import mean_difference
+from engine.statistics.paired import mcnemar_test, mean_difference, permutation_test, sign_test
 from engine.statistics.repeats import repeats
 from engine.statistics.stopping import UntilWidth, WidthWatch
 from engine.statistics.tables import task_table
@@ -157,3 +160,40 @@ def test_95_percent_intervals_cover_the_truth_in_95_percent_of_runs(simulate: Si
         hits += interval is not None and interval[0] <= truth <= interval[1]
     print(f"{simulate.__name__}: {100 * hits / RUNS:.1f} %")
     assert 0.93 <= hits / RUNS <= 0.97
+
+
+def no_difference(rng: np.random.Generator) -> list[float]:
+    return rng.normal(0, 1, 30).tolist()
+
+
+def swapped_outcomes(rng: np.random.Generator) -> float:
+    discordant = rng.binomial(200, 0.3)
+    won = rng.binomial(discordant, 0.5)
+    return mcnemar_test(discordant - won, won)
+
+
+def signs(rng: np.random.Generator) -> float:
+    return sign_test(no_difference(rng))
+
+
+def swaps(rng: np.random.Generator) -> float:
+    return permutation_test(no_difference(rng), seed=int(rng.integers(1 << 31)))
+
+
+def swaps_of_scenes(rng: np.random.Generator) -> float:
+    grouping = scenes(rng, 25)
+    return permutation_test(scores(rng, grouping).tolist(), grouping, int(rng.integers(1 << 31)))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "test", [swapped_outcomes, signs, swaps, swaps_of_scenes], ids=lambda test: test.__name__
+)
+def test_what_is_not_there_is_found_in_5_percent_of_runs_at_most(
+    test: Callable[[np.random.Generator], float],
+) -> None:
+    rng = np.random.default_rng(20_260_502)
+    found = sum(test(rng) <= 0.05 for _ in range(RUNS))
+    print(f"{test.__name__}: {100 * found / RUNS:.1f} %")
+    assert 0.02 <= found / RUNS <= 0.065
