@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from engine.evaluation.models import open_chat
+from engine.evaluation.models import longest_calls_sec, open_chat
 from engine.graph.read import parse_graph
 from engine.models.errors import ProfileError
+from engine.models.retrying import LONGEST_PAUSE_SEC
 from engine.store.rundir import RunDir
 from engine.store.settings import SettingsError
 from tests.fakes.chat_server import ChatServer, chat_server, fails
@@ -154,3 +155,10 @@ def test_what_keeps_it_from_its_model_is_named(
     (root / "evaltower.toml").write_text(settings)
     with pytest.raises(error, match=told):
         open_chat(RunDir(root / "outputs" / "eval_runs" / "x"), parse_graph(GRAPH))
+
+
+def test_an_episode_is_given_the_time_that_its_models_may_take(root: Path, server: ChatServer) -> None:
+    settle(root, server, timeout_sec=50, retries=1)
+    graph = parse_graph(GRAPH)
+    chat = open_chat(RunDir(root / "outputs" / "eval_runs" / "x"), graph)
+    assert longest_calls_sec(chat, graph) == 2 * (50 + LONGEST_PAUSE_SEC)
