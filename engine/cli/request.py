@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from engine.cli.app import absolute
+from engine.cli.sources import read_sources, server_option, workspace_option
 
 if TYPE_CHECKING:
     from engine.control.reports import StartRequest
@@ -45,7 +45,8 @@ def request_options(default_count: int | None) -> Callable[[F], F]:
             "--step-timeout", type=float, metavar="SEC", help="Wall time that one call of a node may take."
         ),
         click.option("--label", default="", metavar="L", help="A name by which the run is found again."),
-        click.option("--workspace", metavar="DIR", help="Nodesets and graphs of DIR come before all others."),
+        workspace_option,
+        server_option,
     ]
 
     def decorate(function: F) -> F:
@@ -65,7 +66,7 @@ def build_request(graph: str, options: dict[str, Any], default_count: int | None
         raise click.UsageError("give one of -n N (at least 1), --all and --episodes LIST")
     if options["episodes"] and options["start"]:
         raise click.UsageError("--start belongs to -n and --all, not to --episodes")
-    workspace = absolute(options["workspace"])
+    sources = read_sources(options["workspaces"], options["servers"])
     return StartRequest(
         graph_name=graph,
         dataset=options["dataset"],
@@ -79,7 +80,8 @@ def build_request(graph: str, options: dict[str, Any], default_count: int | None
         seed=options["seed"],
         timeout_sec=options["timeout"],
         label=options["label"],
-        active_workspace_dir=str(workspace) if workspace else None,
+        workspaces=sources.workspaces,
+        servers=sources.servers,
     )
 
 

@@ -133,6 +133,18 @@ class Catalog:
             return self.resolve_dynamic(self.nodesets[nodeset_of(node.type)], node)
         return tool.ports()
 
+    def changed_by_overlay(self) -> set[str]:
+        """Nodesets of the overlay whose source differs from the one that they hide: no server of that one's
+        may stand in for them."""
+        before: dict[str, str] = {}
+        for hidden in self.hidden:
+            before.setdefault(hidden.name, hidden.source_hash)
+        return {
+            name
+            for name, found in self.nodesets.items()
+            if found.origin == "overlay" and before.get(name, found.source_hash) != found.source_hash
+        }
+
     def known_types(self) -> list[str]:
         """Every node type of every nodeset, sorted."""
         return sorted(node_type for nodeset in self.nodesets.values() for node_type in nodeset.tools)

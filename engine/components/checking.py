@@ -7,14 +7,17 @@ from pathlib import Path
 from engine.components.builtin_ports import BUILTIN_TYPES, resolve_builtin
 from engine.components.catalog import Catalog, nodeset_of
 from engine.graph.check import check_graph
-from engine.graph.model import Graph, Node, PortResolver, Ports, Problem
+from engine.graph.model import Graph, GraphError, Node, PortResolver, Ports, Problem
 
 
 def resolver(catalog: Catalog) -> PortResolver:
     """Ports of any node: built in, or of a nodeset."""
 
     def resolve(node: Node) -> Ports | None:
-        return resolve_builtin(node) or catalog.resolve(node)
+        try:
+            return resolve_builtin(node) or catalog.resolve(node)
+        except GraphError as error:  # the check expects a ValueError of a config that is refused
+            raise ValueError(str(error)) from None
 
     return resolve
 
@@ -34,4 +37,18 @@ def all_problems(graph: Graph, catalog: Catalog) -> list[Problem]:
         for failure in catalog.failures
         if name == Path(failure.path).stem
     ]
-    return [*problems, *failed]
+    return [*problems, *failed, *_in_images(graph, catalog)]
+
+
+def _in_images(graph: Graph, catalog: Catalog) -> list[Problem]:
+    needed = [catalog.nodesets[name] for name in needed_nodesets(graph) if name in catalog.nodesets]
+    return [
+        Problem(
+            "needs-image",
+            f"nodeset {manifest.name!r}",
+            f"runs in the Docker image {manifest.server_image}, which is not started here",
+            f"start it with AgentCanvas, and lend it: --server {manifest.name}=URL",
+        )
+        for manifest in needed
+        if manifest.server_image is not None
+    ]

@@ -11,14 +11,13 @@ from typing import Any
 
 import msgspec
 
-from engine.components.builtin_ports import BUILTIN_TYPES, resolve_builtin
-from engine.components.catalog import Catalog, NodesetManifest, nodeset_of
+from engine.components.catalog import Catalog, NodesetManifest
+from engine.components.checking import all_problems, needed_nodesets
 from engine.components.discover import discover
 from engine.components.roots import standard_roots
 from engine.control.model_problems import model_problems
-from engine.control.reports import CheckReport, NodesetUse, NotFoundError
-from engine.graph.check import check_graph
-from engine.graph.model import Graph, GraphError, Node, Ports, Problem
+from engine.control.reports import NOTHING_MORE, CheckReport, NodesetUse, NotFoundError, Sources
+from engine.graph.model import Graph, GraphError, Problem
 from engine.graph.read import load_graph, parse_graph
 from engine.store.records import Needs, NodesetNeed
 
@@ -38,9 +37,23 @@ class Prepared:
         return [problem for problem in self.problems if problem.severity == "error"]
 
 
-def open_catalog(root: Path, workspace: Path | None = None) -> Catalog:
-    """What is installed for a root. ``workspace``: an overlay, before all others."""
-    return discover(standard_roots([root / "workspace"], workspace))
+def open_catalog(root: Path, sources: Sources = NOTHING_MORE) -> Catalog:
+    """What is installed for a root, and what the workspaces of ``sources`` hold."""
+    overlay = Path(sources.active_workspace_dir) if sources.active_workspace_dir else None
+    return discover(standard_roots([*map(Path, sources.workspaces), root / "workspace"], overlay))
+
+
+def borrow(catalog: Catalog, servers: Mapping[str, str], workers: int = 1) -> tuple[Catalog, list[Problem]]:
+    """The catalog with what the servers have, and a problem for each that cannot be borrowed."""
+    if not servers:
+        return catalog, []
+    from engine.hosting.borrowing import with_servers  # with the HTTP client and numpy
+
+    lent, failures = with_servers(catalog, servers, workers)
+    remedy = "lend one that can, or leave it out, and the run starts its own"
+    return lent, [
+        Problem("bad-server", f"servers.{name}", str(failure), remedy) for name, failure in failures.items()
+    ]
 
 
 def prepare(catalog: Catalog, graph: str | Mapping[str, Any], root: Path) -> Prepared:
@@ -55,17 +68,8 @@ def prepare(catalog: Catalog, graph: str | Mapping[str, Any], root: Path) -> Pre
     except GraphError as error:
         return Prepared(name, source, None, error.problems)
 
-    def resolve(node: Node) -> Ports | None:
-        try:
-            return resolve_builtin(node) or catalog.resolve(node)
-        except GraphError as error:  # the check expects a ValueError of a config that a tool refuses
-            raise ValueError(str(error)) from None
-
-    problems = check_graph(loaded, resolve, [*BUILTIN_TYPES, *catalog.known_types()])
-    needed = dict.fromkeys(nodeset_of(node.type) for node in loaded.nodes if "__" in node.type)
-    nodesets = [catalog.nodesets[need] for need in needed if need in catalog.nodesets]
-    problems += model_problems(root, loaded)
-    problems += _failed_to_load(catalog, [need for need in needed if need not in catalog.nodesets])
+    nodesets = [catalog.nodesets[name] for name in needed_nodesets(loaded) if name in catalog.nodesets]
+    problems = all_problems(loaded, catalog) + model_problems(root, loaded)
     return Prepared(name or loaded.name or Path(source).stem, source, loaded, problems, nodesets)
 
 
@@ -129,13 +133,3 @@ def graph_hash(saved: Mapping[str, Any]) -> str:
 def env_nodeset(nodesets: list[NodesetManifest]) -> str | None:
     """The environment among a graph's nodesets: the first that has a panel."""
     return next((manifest.name for manifest in nodesets if manifest.panel is not None), None)
-
-
-def _failed_to_load(catalog: Catalog, absent: list[str]) -> list[Problem]:
-    """A nodeset that is missing because its file fails: that error, beside the unknown node types."""
-    return [
-        Problem("nodeset-failed", failure.path, failure.error)
-        for name in absent
-        for failure in catalog.failures
-        if name == Path(failure.path).stem
-    ]

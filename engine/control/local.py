@@ -11,19 +11,22 @@ from typing import Any
 import msgspec
 
 from engine.components.catalog import Catalog
+from engine.components.checking import needed_nodesets
 from engine.control import checking, look, verify
 from engine.control.cancel import cancel_run
 from engine.control.reports import (
+    NOTHING_MORE,
     CheckReport,
     ControlError,
     DoctorItem,
     NotFoundError,
     RefusedError,
     RunReport,
+    Sources,
     StartRequest,
     VerifyReport,
 )
-from engine.control.requests import request_problems
+from engine.control.requests import request_problems, sources_problems, unused_servers
 from engine.control.start import RunPlan, start_run
 from engine.graph.model import Problem
 from engine.graph.read import dump_graph
@@ -45,9 +48,11 @@ class LocalControl:
         self.root = root
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
-    def check(self, graph: str, workspace: Path | None = None) -> CheckReport:
-        catalog = checking.open_catalog(self.root, workspace)
-        return checking.check_report(checking.prepare(catalog, graph, self.root))
+    def check(self, graph: str, sources: Sources = NOTHING_MORE) -> CheckReport:
+        catalog, problems = checking.borrow(self.nodesets(sources), sources.servers)
+        prepared = checking.prepare(catalog, graph, self.root)
+        prepared.problems.extend(problems)
+        return checking.check_report(prepared)
 
     def start(self, request: StartRequest) -> str:
         plan = self._plan(request)
@@ -80,8 +85,10 @@ class LocalControl:
         found = self._find(run)
         return look.read_log(found, look.episode_folder(found, episode), follow=follow)
 
-    def nodesets(self, workspace: Path | None = None) -> Catalog:
-        return checking.open_catalog(self.root, workspace)
+    def nodesets(self, sources: Sources = NOTHING_MORE) -> Catalog:
+        if problems := sources_problems(sources):
+            raise RefusedError(problems)
+        return checking.open_catalog(self.root, sources)
 
     def verify(
         self, request: StartRequest, worker_counts: Sequence[int], watch: Callable[[str], None]
@@ -107,14 +114,17 @@ class LocalControl:
 
     def _plan(self, request: StartRequest) -> RunPlan:
         problems = request_problems(request)
-        workspace = Path(request.active_workspace_dir) if request.active_workspace_dir else None
-        catalog = checking.open_catalog(self.root, workspace)
+        catalog = checking.open_catalog(self.root, request.sources)
+        catalog, unlent = checking.borrow(catalog, request.servers, max(request.worker_count, 1))
+        problems += unlent
         try:
             prepared = checking.prepare(catalog, request.graph or request.graph_name, self.root)
         except NotFoundError as error:
             problems.append(Problem("no-such-graph", "graph", str(error)))
             raise RefusedError(problems) from None
         problems += prepared.errors
+        if prepared.graph is not None:
+            problems += unused_servers(request.servers, needed_nodesets(prepared.graph))
         if prepared.graph is None or problems:
             raise RefusedError(problems)
         saved = dump_graph(prepared.graph)
@@ -123,7 +133,7 @@ class LocalControl:
             graph=saved,
             needs=checking.needs_of(saved, prepared.nodesets),
             env_nodeset=checking.env_nodeset(prepared.nodesets),
-            active_workspace_dir=request.active_workspace_dir,
+            sources=request.sources,
         )
 
     def _find(self, run: str) -> RunDir:

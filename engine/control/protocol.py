@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from engine.components.catalog import Catalog
-from engine.control.reports import CheckReport, DoctorItem, RunReport, StartRequest, VerifyReport
+from engine.control.reports import (
+    NOTHING_MORE,
+    CheckReport,
+    DoctorItem,
+    RunReport,
+    Sources,
+    StartRequest,
+    VerifyReport,
+)
 from engine.store.records import EpisodeRow
 
 
@@ -19,7 +27,7 @@ class Control(Protocol):
 
     root: Path
 
-    def check(self, graph: str, workspace: Path | None = None) -> CheckReport:
+    def check(self, graph: str, sources: Sources = NOTHING_MORE) -> CheckReport:
         """Every problem of a saved graph (a file or a name)."""
 
     def start(self, request: StartRequest) -> str:
@@ -40,7 +48,7 @@ class Control(Protocol):
     def log(self, run: str, episode: str, *, follow: bool = False) -> Iterator[dict[str, Any]]:
         """The firings of an episode (an index or a folder's name); ``follow``: until it has ended."""
 
-    def nodesets(self, workspace: Path | None = None) -> Catalog:
+    def nodesets(self, sources: Sources = NOTHING_MORE) -> Catalog:
         """What is installed, and what failed to load."""
 
     def verify(

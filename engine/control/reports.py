@@ -42,14 +42,40 @@ def problem_text(problem: Problem) -> str:
     return f"{problem.where}: {problem.message}" + (f" ({problem.remedy})" if problem.remedy else "")
 
 
+class Sources(msgspec.Struct, kw_only=True, frozen=True):
+    """Where nodesets and graphs come from, beside the root's own workspace and what is installed.
+
+    workspaces: absolute paths of folders with ``nodesets/**`` and ``graphs/**``; the first to have a name
+    wins. active_workspace_dir: one more, an overlay before all others. servers: nodeset → URL of a running
+    server that is borrowed in place of a process of the run's own.
+    """
+
+    workspaces: list[str] = []
+    active_workspace_dir: str | None = None
+    servers: dict[str, str] = {}
+
+
+NOTHING_MORE = Sources()
+
+
 class StartRequest(EvalRequest, kw_only=True):
     """``graph_name`` is a file or a name; ``graph``, where given, stands instead of a saved one.
 
-    active_workspace_dir: absolute path of a folder whose nodesets and graphs come before all others.
+    The last three are those of Sources.
     """
 
     graph: dict[str, Any] | None = None
+    workspaces: list[str] = msgspec.field(default_factory=list)
     active_workspace_dir: str | None = None
+    servers: dict[str, str] = msgspec.field(default_factory=dict)
+
+    @property
+    def sources(self) -> Sources:
+        return Sources(
+            workspaces=self.workspaces,
+            active_workspace_dir=self.active_workspace_dir,
+            servers=self.servers,
+        )
 
 
 class NodesetUse(msgspec.Struct, kw_only=True):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from engine.control.reports import StartRequest
+from engine.control.reports import Sources, StartRequest
 from engine.graph.model import Problem
 from engine.store.records import identity_of
 
@@ -14,12 +15,32 @@ LIKE_A_RUN_ID = re.compile(r"\d{8}_\d{6}(_\d+)?")
 
 
 def request_problems(request: StartRequest) -> list[Problem]:
-    """Every problem of the request's numbers, episodes, label and workspace, by its field."""
+    """Every problem of the request's numbers, episodes, label and workspaces, by its field."""
     return [
         *_number_problems(request),
         *_episode_problems(request),
         *_label_problems(request.label),
-        *_workspace_problems(request.active_workspace_dir),
+        *sources_problems(request.sources),
+    ]
+
+
+def sources_problems(sources: Sources) -> list[Problem]:
+    """Workspaces that are not there, or hold nothing of what a workspace is for."""
+    problems = []
+    if sources.active_workspace_dir is not None:
+        problems += _folder_problems("active_workspace_dir", Path(sources.active_workspace_dir))
+    for folder in map(Path, sources.workspaces):
+        problems += _folder_problems("workspaces", folder) or _empty_workspace(folder)
+    return problems
+
+
+def unused_servers(servers: Iterable[str], used: Sequence[str]) -> list[Problem]:
+    """Servers of nodesets that the graph does not use: a name may be mistyped."""
+    known = ", ".join(used) or "none"
+    return [
+        _problem(f"servers.{name}", "the graph does not use this nodeset", f"it uses: {known}")
+        for name in servers
+        if name not in used
     ]
 
 
@@ -88,14 +109,20 @@ def _label_problems(label: str) -> list[Problem]:
     return []
 
 
-def _workspace_problems(workspace: str | None) -> list[Problem]:
-    if workspace is None:
-        return []
-    if not Path(workspace).is_absolute():
-        return [_problem("active_workspace_dir", f"{workspace} is relative", "give an absolute path")]
-    if not Path(workspace).is_dir():
-        return [_problem("active_workspace_dir", f"{workspace} is not a folder", "give one that is there")]
+def _folder_problems(field: str, folder: Path) -> list[Problem]:
+    if not folder.is_absolute():
+        return [_problem(field, f"{folder} is relative", "give an absolute path")]
+    if not folder.is_dir():
+        return [_problem(field, f"{folder} is not a folder", "give one that is there")]
     return []
+
+
+def _empty_workspace(folder: Path) -> list[Problem]:
+    if any((folder / part).is_dir() for part in ("nodesets", "graphs")):
+        return []
+    inside = folder / "workspace"
+    remedy = f"name {inside}" if inside.is_dir() else "name the folder that has them"
+    return [_problem("workspaces", f"{folder} has neither nodesets/ nor graphs/", remedy)]
 
 
 def _problem(field: str, message: str, remedy: str) -> Problem:

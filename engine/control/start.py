@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import engine
+from engine.control.reports import NOTHING_MORE, Sources
 from engine.store.atomic import fsync_folder, write_json
 from engine.store.process_identity import identity
 from engine.store.records import EvalRequest, Job, Needs, Spec, Summary, SummaryConfig, now_iso
@@ -29,7 +30,7 @@ class RunPlan:
     graph: dict[str, Any]
     needs: Needs
     env_nodeset: str | None
-    active_workspace_dir: str | None
+    sources: Sources = NOTHING_MORE
 
 
 def start_run(root: Path, plan: RunPlan) -> tuple[RunDir, subprocess.Popen[bytes]]:
@@ -70,10 +71,11 @@ def _write_request(run: RunDir, plan: RunPlan) -> Summary:
         eval=asked,
         needs=plan.needs,
         graph=plan.graph,
-        active_workspace_dir=plan.active_workspace_dir,
+        workspaces=plan.sources.workspaces,
+        active_workspace_dir=plan.sources.active_workspace_dir,
     )
     write_json(run.spec, spec)
-    write_json(run.shared_urls, {})
+    write_json(run.shared_urls, plan.sources.servers)
     config = SummaryConfig(
         graph_name=asked.graph_name,
         env_nodeset=plan.env_nodeset,

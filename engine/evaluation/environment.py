@@ -20,7 +20,6 @@ from engine.store.records import (
     BatchedRecord,
     Determinism,
     EnvironmentRecord,
-    EvalRequest,
     ModelRecord,
     NodesetRecord,
     Spec,
@@ -50,7 +49,7 @@ def describe(
         host=_host(),
         gpus=_gpus(),
         seed=spec.eval.seed,
-        command=command_line(spec.eval, run),
+        command=command_line(spec, run),
         determinism=max(labels, key=WEAKER.__getitem__, default="exact"),
         nodesets=list(nodesets),
         batched=list(batched),
@@ -58,8 +57,9 @@ def describe(
     )
 
 
-def command_line(request: EvalRequest, run: RunDir) -> str:
+def command_line(spec: Spec, run: RunDir) -> str:
     """A shell line, for the root, that runs the same again from the frozen graph."""
+    request = spec.eval
     graph = run.graph.relative_to(run.root) if run.graph.is_relative_to(run.root) else run.graph
     words = ["evaltower", "run", str(graph), "-w", str(request.worker_count), "--seed", str(request.seed)]
     if request.episode_indices is not None:
@@ -71,6 +71,10 @@ def command_line(request: EvalRequest, run: RunDir) -> str:
     words += ["--step-budget", str(request.step_budget)] if request.step_budget is not None else []
     for name, value in request.selectors.items():
         words += ["--select", f"{name}={value}"]
+    for folder in [*filter(None, [spec.active_workspace_dir]), *spec.workspaces]:
+        words += ["--workspace", folder]
+    for name, url in run.read_shared_urls().items():
+        words += ["--server", f"{name}={url}"]
     return shlex.join(words)
 
 

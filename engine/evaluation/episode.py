@@ -15,7 +15,7 @@ from engine.components.errors import HostFailure
 from engine.components.firing import NodeHandler
 from engine.evaluation.panel import EpisodeFacts, set_up
 from engine.evaluation.plan import PlannedEpisode
-from engine.evaluation.slots import HostSlot, post_mortem
+from engine.evaluation.slots import HostSlot, Server, post_mortem
 from engine.evaluation.verdict import InfraError, Verdict, of_exception, of_outcome
 from engine.execution.executor import Executor
 from engine.execution.firing_log import EpisodeLog
@@ -25,7 +25,6 @@ from engine.execution.outcome import EpisodeContext, Outcome
 from engine.graph.model import Node
 from engine.graph.plan import Plan
 from engine.hosting.client import HostClient
-from engine.hosting.process import HostProcess
 from engine.hosting.remote import RemoteHandler
 from engine.models.call import Chat
 from engine.store.records import EpisodeRow, EvalRequest, WorkerProgress, now_iso
@@ -59,7 +58,7 @@ class Connection:
     """This worker's line to a live host, for one episode."""
 
     slot: HostSlot
-    host: HostProcess
+    host: Server
     client: HostClient
 
 
@@ -137,7 +136,7 @@ class Episode:
     async def _played(self) -> Verdict:
         for name, slot in self._slots.items():
             host = await slot.ensure()
-            self._connections[name] = Connection(slot, host, HostClient(host.url, self._caller, name))
+            self._connections[name] = Connection(slot, host, host.connect(self._caller))
         await self._set_up()
         outcome = await self._execute()
         if outcome.failure is not None:
@@ -255,7 +254,8 @@ class Episode:
                 try:
                     if not mine:
                         await client.set_live(False, LET_GO_SEC)
-                    await client.evict(self._execution_id, LET_GO_SEC)
+                    for key in filter(None, (self._execution_id, self._facts.episode_id)):
+                        await client.evict(key, LET_GO_SEC)
                 except Exception as error:
                     log.warning("%s did not let go of an episode: %s", connection.slot.manifest.name, error)
             if client.failure is not None or (unclean and mine):

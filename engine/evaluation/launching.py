@@ -1,25 +1,36 @@
-"""The processes of a run: which nodeset under which interpreter, with which log."""
+"""The servers of a run: processes of its own, under which interpreter, with which log; or borrowed ones."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from engine.components.catalog import NodesetManifest
-from engine.evaluation.slots import HostSlot
+from engine.components.errors import HostStartFailed
+from engine.evaluation.slots import HostSlot, Server
+from engine.hosting.borrowed import BorrowedServer
 from engine.hosting.process import HostProcess, HostSpec
 
 
 class Launcher:
-    """Makes slots whose hosts log under ``logs`` (``env_x#3.log``) and answer below ``sockets``."""
+    """Makes slots whose hosts log under ``logs`` (``env_x#3.log``) and answer below ``sockets``.
 
-    def __init__(self, run_id: str, logs: Path, sockets: Path) -> None:
+    ``urls``: where nodesets that are borrowed answer.
+    """
+
+    def __init__(self, run_id: str, logs: Path, sockets: Path, urls: Mapping[str, str]) -> None:
         self._run_id = run_id
         self._logs = logs
         self._sockets = sockets
+        self._urls = urls
 
     def slot(self, manifest: NodesetManifest, tag: str = "") -> HostSlot:
         """A place for ``manifest``'s host; nothing is started yet. ``tag``: ``#0`` … for one of several."""
+        url = self._urls.get(manifest.name, "")
+        return HostSlot(manifest, _borrow(manifest, url) if url else self._own(manifest, tag), url)
+
+    def _own(self, manifest: NodesetManifest, tag: str) -> Callable[[], Awaitable[Server]]:
         spec = HostSpec(
             name=manifest.name,
             path=Path(manifest.path),
@@ -31,7 +42,22 @@ class Launcher:
             workspaces=manifest.workspaces,
         )
 
-        async def launch() -> HostProcess:
+        async def launch() -> Server:
             return await HostProcess.start(spec, manifest.start_deadline_sec)
 
-        return HostSlot(manifest, launch)
+        return launch
+
+
+def _borrow(manifest: NodesetManifest, url: str) -> Callable[[], Awaitable[Server]]:
+    last: BorrowedServer | None = None
+
+    async def reach() -> Server:
+        """A model's server is asked again after a failure; an environment may be amid an episode's call."""
+        nonlocal last
+        if last is not None and last.left_because and manifest.parallelism == "replicated":
+            told = f"{manifest.name} at {url} is not used again: {last.left_because}"
+            raise HostStartFailed(told, manifest.name, "start")
+        last = await BorrowedServer.reach(manifest.name, url)
+        return last
+
+    return reach

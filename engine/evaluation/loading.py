@@ -14,6 +14,7 @@ from engine.evaluation.models import open_chat
 from engine.graph.model import GraphError
 from engine.graph.plan import Plan, plan_graph
 from engine.graph.read import parse_graph
+from engine.hosting.borrowing import with_servers
 from engine.models.client import ChatClient
 from engine.store.records import Spec
 from engine.store.rundir import RunDir
@@ -35,10 +36,13 @@ class Loaded:
 
 
 def load(run: RunDir, spec: Spec) -> Loaded:
-    """Read, check and plan the graph of ``spec``. Raises GraphError with every problem, and what
-    :func:`engine.evaluation.models.open_chat` raises."""
+    """Read, check and plan the graph of ``spec``. Raises GraphError with every problem, HostFailure for a
+    server that cannot be borrowed, and what :func:`engine.evaluation.models.open_chat` raises."""
     overlay = Path(spec.active_workspace_dir) if spec.active_workspace_dir is not None else None
-    catalog = discover(standard_roots([run.root / "workspace"], overlay))
+    catalog = discover(standard_roots([*map(Path, spec.workspaces), run.root / "workspace"], overlay))
+    catalog, failures = with_servers(catalog, run.read_shared_urls(), spec.eval.worker_count)
+    for failure in failures.values():
+        raise failure
 
     graph = parse_graph(spec.graph, str(run.graph))
     errors = [problem for problem in all_problems(graph, catalog) if problem.severity == "error"]

@@ -24,7 +24,6 @@ from engine.evaluation.slots import HostSlot
 from engine.evaluation.verdict import SetupRefused
 from engine.evaluation.worker import Worker
 from engine.graph.model import GraphError
-from engine.hosting.client import HostClient
 from engine.hosting.process import make_socket_dir
 from engine.models.client import ChatClient
 from engine.models.errors import ProfileError
@@ -58,7 +57,7 @@ class Run:
         self._recorder = Recorder(run, self._summary, spec.needs.graph_hash, self._disk_failed)
         self._sockets = make_socket_dir()
         logs = run.attempt(run.read_job().attempt) / "hosts"
-        self._launcher = Launcher(run.run_id, logs, self._sockets)
+        self._launcher = Launcher(run.run_id, logs, self._sockets, run.read_shared_urls())
         self._shared: dict[str, HostSlot] = {}
         self._own: list[dict[str, HostSlot]] = []
         self._chat: ChatClient | None = None
@@ -157,7 +156,7 @@ class Run:
         if env is None:
             return {}
         slot = self._shared.get(env.name) or self._own[0][env.name]
-        client = HostClient((await slot.ensure()).url, self._run.run_id, env.name)
+        client = (await slot.ensure()).connect(self._run.run_id)
         try:
             answer = await client.metadata(env.first_reset_deadline_sec)
         finally:
@@ -228,6 +227,7 @@ def _nodeset_record(slot: HostSlot) -> NodesetRecord:
     return NodesetRecord(
         name=slot.manifest.name,
         source_hash=slot.manifest.source_hash,
+        url=slot.borrowed_from,
         parallelism=slot.manifest.parallelism,
         determinism=slot.manifest.determinism,
         python=str(slot.manifest_there.get("executable", "")),

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, Protocol
 
 from engine.components.catalog import NodesetManifest
 from engine.components.errors import HostCrashed, HostFailure, HostStartFailed
 from engine.hosting.client import HostClient
-from engine.hosting.process import HostProcess
 
 STARTS_IN_A_ROW = 3
 STOP_GRACE_SEC = 5.0
@@ -17,24 +16,44 @@ CRASH_SETTLES_SEC = 2.0
 TAIL_LINES = 20
 
 
+class Server(Protocol):
+    """What a slot holds: a HostProcess of the run's own, or a BorrowedServer, which outlives it."""
+
+    url: str
+
+    @property
+    def returncode(self) -> int | None: ...
+    def connect(self, caller: str) -> HostClient: ...
+    async def stop(self, grace: float) -> None: ...
+    async def kill(self, reason: str) -> None: ...
+    async def ended_within(self, seconds: float) -> bool: ...
+    def exit_cause(self) -> str: ...
+    def tail(self, lines: int) -> list[str]: ...
+    def tree_memory_mb(self) -> float: ...
+
+
 class HostSlot:
     """One nodeset's place: at most one live host at a time, shared by all who hold the slot.
 
     A shared nodeset must come back in the regime of its first start (``manifest_there``), since rows of two
     regimes are not bit-comparable. ``resets`` counts the episodes that the live host has begun.
+    ``borrowed_from``: the URL of a server that others run; empty for processes of the run's own.
     """
 
-    def __init__(self, manifest: NodesetManifest, launch: Callable[[], Awaitable[HostProcess]]) -> None:
+    def __init__(
+        self, manifest: NodesetManifest, launch: Callable[[], Awaitable[Server]], borrowed_from: str = ""
+    ) -> None:
         self.manifest = manifest
+        self.borrowed_from = borrowed_from
         self.manifest_there: dict[str, Any] = {}
         self.resets = 0
         self._launch = launch
-        self._live: HostProcess | None = None
+        self._live: Server | None = None
         self._lock = asyncio.Lock()
         self._failed_starts = 0
         self._last_failure = ""
 
-    async def ensure(self) -> HostProcess:
+    async def ensure(self) -> Server:
         """The live host, started where there is none.
 
         Raises HostStartFailed; at once, and without another try, after ``STARTS_IN_A_ROW`` failures in a row.
@@ -62,7 +81,7 @@ class HostSlot:
             self.resets = 0
             return self._live
 
-    async def discard(self, host: HostProcess, failure: HostFailure | None) -> None:
+    async def discard(self, host: Server, failure: HostFailure | None) -> None:
         """Kill a host that failed, or (None) was left in a call, unless it was replaced already."""
         if isinstance(failure, HostCrashed):
             await host.ended_within(CRASH_SETTLES_SEC)
@@ -86,8 +105,8 @@ class HostSlot:
         if host is not None:
             await host.kill(reason)
 
-    async def _compare_regimes(self, host: HostProcess) -> None:
-        client = HostClient(host.url, "", self.manifest.name)
+    async def _compare_regimes(self, host: Server) -> None:
+        client = host.connect("")
         try:
             there = await client.manifest(self.manifest.start_deadline_sec)
         finally:
@@ -111,7 +130,7 @@ def _regimes(there: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
     }
 
 
-def post_mortem(failure: HostFailure, host: HostProcess | None) -> dict[str, Any]:
+def post_mortem(failure: HostFailure, host: Server | None) -> dict[str, Any]:
     """What is known of a failed call: ``{nodeset, call, cause, stderr_tail[], detail}``."""
     return {
         "nodeset": failure.nodeset,

@@ -24,7 +24,6 @@ from engine.hosting import codec
 T = TypeVar("T")
 
 _CONTROL_SEC = 30.0
-_IDLE_SEC = 60.0  # far less than the server's: it is always us who close an idle connection
 _READ_BUFFER = 1 << 20
 
 
@@ -79,16 +78,18 @@ class HostClient:
     is dead and raises HostCrashed at once. What the nodeset's code raises is NodeRaised or StopExecution.
     """
 
+    _idle_sec = 60.0  # far less than the server's: it is always us who close an idle connection
+
     def __init__(self, url: str, caller: str, name: str = "") -> None:
         self.name = name or url
         self.failure: HostFailure | None = None
         self._caller = caller
         connector: aiohttp.BaseConnector
         if url.startswith("unix:"):
-            connector = aiohttp.UnixConnector(url[len("unix:") :], limit=0, keepalive_timeout=_IDLE_SEC)
+            connector = aiohttp.UnixConnector(url[len("unix:") :], limit=0, keepalive_timeout=self._idle_sec)
             self._base = "http://host"
         else:
-            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=_IDLE_SEC)
+            connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=self._idle_sec)
             self._base = url.rstrip("/")
         self._session = aiohttp.ClientSession(
             connector=connector,
@@ -165,14 +166,19 @@ class HostClient:
         raise self._decoded(_failure, data, path).error.exception()
 
     async def _exchange(
-        self, method: str, path: str, body: bytes | None, timeout: float
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        timeout: float,
+        headers: Mapping[str, str] | None = None,
     ) -> tuple[int, bytes]:
         if self.failure is not None:
             raise HostCrashed(f"{self.name} failed before: {self.failure}", self.name, path)
         try:
             async with (
                 asyncio.timeout(timeout),
-                self._session.request(method, self._url(path), data=body) as response,
+                self._session.request(method, self._url(path), data=body, headers=headers) as response,
             ):
                 data = await response.read()
         except TimeoutError:

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import aiohttp
 
 from engine.components.errors import HostStartFailed
+from engine.hosting.client import HostClient
 from engine.hosting.numerics import PINNED_ENV
 from engine.hosting.process_tree import ProcessTree
 
@@ -141,6 +142,10 @@ class HostProcess:
     def returncode(self) -> int | None:
         """As of a subprocess: None while it runs, negative for a signal."""
         return self._process.returncode
+
+    def connect(self, caller: str) -> HostClient:
+        """A caller's connection to it."""
+        return HostClient(self.url, caller, self.spec.name)
 
     async def stop(self, grace: float) -> None:
         """Ask the nodeset to shut down, and kill what has not ended within ``grace`` seconds."""

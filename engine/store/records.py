@@ -90,8 +90,8 @@ class Needs(msgspec.Struct, kw_only=True):
 class Spec(msgspec.Struct, kw_only=True):
     """spec.json: everything that was asked, frozen before the run process exists.
 
-    graph: the saved graph, whole. active_workspace_dir: absolute path whose nodesets come before all
-    others.
+    graph: the saved graph, whole. workspaces: absolute paths whose nodesets come before the root's own, the
+    first before the others. active_workspace_dir: one whose nodesets come before all others.
     """
 
     run_id: str
@@ -101,6 +101,7 @@ class Spec(msgspec.Struct, kw_only=True):
     graph: dict[str, Any]
     scheduling: dict[str, Any] = {}
     scoring: dict[str, Any] = {}
+    workspaces: list[str] = []
     active_workspace_dir: str | None = None
 
 
@@ -284,7 +285,10 @@ class Progress(msgspec.Struct, kw_only=True):
 
 
 class NodesetRecord(msgspec.Struct, kw_only=True):
-    """A nodeset as it ran. python: the interpreter of its process. versions: package → version there."""
+    """A nodeset as it ran. python: the interpreter of its process. versions: package → version there.
+
+    url: where it was borrowed; empty for a process of the run's own.
+    """
 
     name: str
     source_hash: str = ""
@@ -292,6 +296,7 @@ class NodesetRecord(msgspec.Struct, kw_only=True):
     determinism: Determinism = "exact"
     python: str = ""
     versions: dict[str, str] = {}
+    url: str = ""
 
 
 class BatchedRecord(msgspec.Struct, kw_only=True):

@@ -85,6 +85,10 @@ class RunDir:
     def read_spec(self) -> Spec:
         return read_json(self.spec, Spec)
 
+    def read_shared_urls(self) -> dict[str, str]:
+        """Nodeset → the URL of a server that stands in for a process of the run's own."""
+        return read_json(self.shared_urls, dict[str, str])
+
     def read_job(self) -> Job:
         return read_json(self.job, Job)
 

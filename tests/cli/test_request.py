@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,7 +12,8 @@ from engine.cli.request import build_request, parse_indices, parse_selectors, pa
 
 NOTHING: dict[str, Any] = {
     "count": None, "every": False, "episodes": None, "start": 0, "selectors": (), "split": "", "dataset": "",
-    "step_budget": None, "seed": 0, "timeout": None, "step_timeout": None, "label": "", "workspace": None,
+    "step_budget": None, "seed": 0, "timeout": None, "step_timeout": None, "label": "", "workspaces": (),
+    "servers": (),
 }  # fmt: skip
 
 
@@ -74,3 +76,13 @@ def test_which_episodes(
 def test_contradictions_are_usage_errors(contradiction: dict[str, Any]) -> None:
     with pytest.raises(click.UsageError):
         build_request("g", NOTHING | contradiction)
+
+
+def test_workspaces_and_servers() -> None:
+    pairs = ("model_a=http://127.0.0.1:9200", "env_x=unix:/tmp/x=y.sock")
+    asked = build_request("g", {**NOTHING, "workspaces": ("/one", "two"), "servers": pairs})
+    assert asked.workspaces == ["/one", str(Path.cwd() / "two")]
+    assert asked.servers == {"model_a": "http://127.0.0.1:9200", "env_x": "unix:/tmp/x=y.sock"}
+    for bad in (("model_a",), ("=http://127.0.0.1:9200",), ("model_a=",), ("a=http://x", "a=http://y")):
+        with pytest.raises(click.BadParameter, match=r"NAME=URL|given twice"):
+            build_request("g", {**NOTHING, "servers": bad})

@@ -55,19 +55,22 @@ def test_a_run_that_dies_is_1_and_shows_its_last_words(shell: Shell) -> None:
 
 
 def test_what_was_asked_reaches_the_run(shell: Shell, root: Path, tmp_path: Path) -> None:
-    overlay = tmp_path / "overlay"
-    overlay.mkdir()
+    mine, theirs = tmp_path / "mine", tmp_path / "theirs"
+    for workspace in (mine, theirs):
+        (workspace / "graphs").mkdir(parents=True)
     words = (
         "-w 3 --episodes 0,4-5 --split s --dataset d --step-budget 9 --seed 8 --timeout 60 --step-timeout 2"
     )
-    said = shell("run", "toy", *words.split(), "--retries", "1", "--workspace", str(overlay), "--json")
+    places = ("--workspace", str(mine), "--workspace", str(theirs))
+    said = shell("run", "toy", *words.split(), "--retries", "1", *places, "--json")
     spec = json.loads((Path(said.json["path"]) / "spec.json").read_bytes())
     asked: dict[str, Any] = {
         "graph_name": "toy", "worker_count": 3, "episode_indices": [0, 4, 5], "split": "s", "dataset": "d",
         "step_budget": 9, "seed": 8, "timeout_sec": 60.0, "per_step_budget_sec": 2.0, "retries": 1,
     }  # fmt: skip
     assert {name: spec["eval"][name] for name in asked} == asked
-    assert spec["active_workspace_dir"] == str(overlay)
+    assert spec["workspaces"] == [str(mine), str(theirs)]
+    assert spec["active_workspace_dir"] is None
 
 
 def start_and_wait(root: Path, behaviour: str, cache_home: Path) -> tuple[subprocess.Popen[str], str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.control.local import LocalControl
-from engine.control.reports import NotFoundError, RefusedError, StartRequest
+from engine.control.reports import NotFoundError, RefusedError, Sources, StartRequest
 from tests.fakes.workspace import NODESET, toy_graph
 
 
@@ -34,7 +34,8 @@ def test_an_overlay_comes_first(control: LocalControl, tmp_path: Path) -> None:
     (overlay / "graphs").mkdir(parents=True)
     (overlay / "graphs" / "toy.json").write_text(json.dumps(toy_graph(nodes=[], edges=[])))
     assert control.check("toy").ok
-    assert not control.check("toy", overlay).ok
+    assert not control.check("toy", Sources(active_workspace_dir=str(overlay))).ok
+    assert not control.check("toy", Sources(workspaces=[str(overlay)])).ok
 
 
 def test_all_problems_of_a_graph_at_once(control: LocalControl, tmp_path: Path) -> None:

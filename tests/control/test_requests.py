@@ -48,6 +48,15 @@ def test_episode_selectors(tmp_path: Path) -> None:
     assert problems(episode_indices=[3, 3], episode_selectors=[{"t": 1}, {"t": 1}]) == ["episode_indices"]
 
 
+def test_a_workspace_has_nodesets_or_graphs(tmp_path: Path) -> None:
+    inside = tmp_path / "checkout" / "workspace" / "graphs"
+    inside.mkdir(parents=True)
+    assert problems(workspaces=[str(inside.parent)]) == []
+    assert problems(workspaces=["relative", "/no/such/folder", str(inside)]) == ["workspaces"] * 3
+    (empty,) = request_problems(StartRequest(graph_name="g", workspaces=[str(tmp_path / "checkout")]))
+    assert empty.remedy == f"name {inside.parent}"
+
+
 def test_everything_at_once() -> None:
     assert problems(worker_count=0, episode_count=0, label="last", step_budget=0) == [
         "worker_count",

@@ -33,7 +33,6 @@ def started(
         graph=dict(graph),
         needs=Needs(graph_hash="test"),
         env_nodeset=None,
-        active_workspace_dir=None,
     )
     run, process = start_run(root, plan)
     try:

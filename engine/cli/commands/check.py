@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
-from engine.cli.app import FAILED, App, absolute
+from engine.cli.app import FAILED, App
 from engine.cli.output import put, put_json
+from engine.cli.sources import read_sources, server_option, workspace_option
 
 COLOURS = {"error": "red", "warning": "yellow"}
 
 
 @click.command("check")
 @click.argument("graphs", nargs=-1, required=True, metavar="GRAPH...")
-@click.option("--workspace", metavar="DIR", help="Nodesets and graphs of DIR come before all others.")
+@workspace_option
+@server_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @click.pass_obj
-def command(app: App, /, *, graphs: tuple[str, ...], workspace: str | None, as_json: bool) -> None:
+def command(app: App, /, *, graphs: tuple[str, ...], as_json: bool, **sources: Any) -> None:
     """Show every problem of each GRAPH (a file or a saved graph's name), and what it needs."""
     from engine.control.reports import problem_text
 
-    reports = [app.control.check(graph, absolute(workspace)) for graph in graphs]
+    reports = [app.control.check(graph, read_sources(**sources)) for graph in graphs]
     if as_json:
         put_json([{"graph": r.graph, "ok": r.ok, "report": r} for r in reports])
     for report in [] if as_json else reports:

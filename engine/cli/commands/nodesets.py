@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engine.cli.app import USAGE, App, absolute
+from engine.cli.app import USAGE, App
 from engine.cli.output import Cell, put, put_json, put_table, say
+from engine.cli.sources import read_sources, workspace_option
 
 if TYPE_CHECKING:
     from engine.components.catalog import Catalog, NodesetManifest, PortManifest
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
 
 @click.command("nodesets")
 @click.argument("name", required=False)
-@click.option("--workspace", metavar="DIR", help="Nodesets and graphs of DIR come before all others.")
+@workspace_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @click.pass_obj
-def command(app: App, /, *, name: str | None, workspace: str | None, as_json: bool) -> None:
+def command(app: App, /, *, name: str | None, workspaces: tuple[str, ...], as_json: bool) -> None:
     """Show what is installed and what failed to load; with NAME, one nodeset's node types and graphs."""
-    catalog = app.control.nodesets(absolute(workspace))
+    catalog = app.control.nodesets(read_sources(workspaces))
     if name is not None:
         manifest = catalog.nodesets.get(name)
         if manifest is None:

@@ -1,0 +1,154 @@
+"""A server that others run: a host of ours, started by hand, or one of AgentCanvas's. Never ended by us."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any, Literal
+
+import msgspec
+
+from engine.components.catalog import NodesetManifest, PortManifest, ToolManifest, nodeset_of
+from engine.components.errors import HostBadReply, HostFailure, HostStartFailed
+from engine.hosting.canvas_client import CanvasClient
+from engine.hosting.client import HostClient
+from engine.hosting.host_manifest import PROTOCOL
+
+REACH_SEC = 30.0
+
+
+class _Function(msgspec.Struct):
+    """A function of a server's manifest, as AgentCanvas has it. ``batched`` is only ours to say."""
+
+    name: str
+    description: str = ""
+    input_ports: tuple[PortManifest, ...] = ()
+    output_ports: tuple[PortManifest, ...] = ()
+    batched: bool = False
+
+    def tool(self) -> ToolManifest:
+        return ToolManifest(
+            node_type=self.name,
+            description=self.description,
+            inputs=self.input_ports,
+            outputs=self.output_ports,
+            batched=self.batched,
+        )
+
+
+class _ServerManifest(msgspec.Struct):
+    """What ``GET /manifest`` says. The last four only a host of ours does."""
+
+    name: str
+    description: str = ""
+    functions: tuple[_Function, ...] = ()
+    protocol: str = ""
+    parallelism: Literal["", "shared", "replicated"] = ""
+    determinism: Literal["exact", "seeded", "none"] = "none"
+    source_hash: str = ""
+
+
+class BorrowedServer:
+    """A server that answers at ``url``; stands where a :class:`HostProcess` of the run's own would.
+
+    ``left_because``: why it was not to be used any more; empty while it is.
+    """
+
+    returncode = None
+
+    def __init__(self, name: str, url: str, said: _ServerManifest) -> None:
+        self.name = name
+        self.url = url
+        self.left_because = ""
+        self._said = said
+
+    @classmethod
+    async def reach(cls, name: str, url: str) -> BorrowedServer:
+        """Ask it what it is. HostStartFailed where nothing answers, or another nodeset does."""
+        if not url.startswith(("http://", "unix:/")):
+            told = f"{url!r} is no URL of a server, such as http://127.0.0.1:9200 or unix:/path"
+            raise HostStartFailed(told, name, "manifest")
+        client = CanvasClient(url, "", name)
+        try:
+            said = msgspec.convert(await client.manifest(REACH_SEC), _ServerManifest)
+        except (HostFailure, msgspec.ValidationError) as error:
+            raise HostStartFailed(
+                f"{name} cannot be borrowed from {url}: {error}", name, "manifest"
+            ) from error
+        finally:
+            await client.close()
+        if said.name != name:
+            raise HostStartFailed(f"{url} serves {said.name!r}, not {name!r}", name, "manifest")
+        return cls(name, url, said)
+
+    def connect(self, caller: str) -> HostClient:
+        """A caller's connection, in the server's own dialect."""
+        client = HostClient if self._is_ours else CanvasClient
+        return client(self.url, caller, self.name)
+
+    async def manifest(self, installed: NodesetManifest | None) -> NodesetManifest:
+        """The nodeset as it can be used there: declared as it is installed here, with the tools it has there.
+
+        No determinism is claimed for AgentCanvas's servers. HostStartFailed where its panel does not answer.
+        """
+        declared = installed or await self._declared()
+        tools = {f.name: f.tool() for f in self._said.functions if nodeset_of(f.name) == self.name}
+        return msgspec.structs.replace(
+            declared,
+            origin="server",
+            server_image=None,
+            source_hash=self._said.source_hash,
+            determinism=self._said.determinism if self._is_ours else "none",
+            tools={name: declared.tools.get(name, tool) for name, tool in tools.items()},
+        )
+
+    async def stop(self, grace: float) -> None:
+        """Nothing: it is not ours to stop."""
+
+    async def kill(self, reason: str) -> None:
+        """It is not ours to kill; ``reason`` is remembered."""
+        self.left_because = reason
+
+    async def ended_within(self, seconds: float) -> bool:
+        """False: whether its process ended cannot be seen from here."""
+        return False
+
+    def exit_cause(self) -> str:
+        """Where it runs, which is all that is known of it."""
+        return f"borrowed from {self.url}"
+
+    def tail(self, lines: int) -> list[str]:
+        """Nothing: its output is where it was started."""
+        return []
+
+    def tree_memory_mb(self) -> float:
+        """0: it weighs on whoever started it."""
+        return 0.0
+
+    @property
+    def _is_ours(self) -> bool:
+        return self._said.protocol == PROTOCOL
+
+    async def _declared(self) -> NodesetManifest:
+        """What it says of itself, where nothing is known of it here."""
+        panel = await self._panel()
+        return NodesetManifest(
+            name=self.name,
+            class_name="",
+            path="",
+            description=self._said.description,
+            parallelism=self._said.parallelism or ("shared" if panel is None else "replicated"),
+            parallelism_assumed=not self._said.parallelism,
+            panel=panel,
+        )
+
+    async def _panel(self) -> dict[str, Any] | None:
+        """Its panel's schema; None where it has none, which it says with a 404."""
+        client = self.connect("")
+        try:
+            with suppress(HostBadReply):
+                return dict(await client.panel_info(REACH_SEC))
+        except HostFailure as error:
+            raise HostStartFailed(str(error), self.name, "panel") from error
+        finally:
+            await client.close()
+        return None
