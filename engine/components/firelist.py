@@ -68,6 +68,14 @@ class DynamicFireListNode(BaseCanvasNode):
         )
 
 
+def aggregate_with(node: BaseCanvasNode, results: list[dict[str, Any]]) -> Any:
+    """What the node's own ``aggregate`` makes of the results. TypeError where it has none."""
+    aggregate = getattr(node, "aggregate", None)
+    if aggregate is None:
+        raise TypeError(f"{type(node).__name__} has no aggregate(results), and its FireList no aggregator")
+    return aggregate(results)
+
+
 def apply_recipe(recipe: Mapping[str, Any], results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Outputs from the children's results. ValueError for a recipe that there is not."""
     kind = recipe.get("kind")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from engine.components.containers import ContainerStore
+from engine.components.firelist import FireList
 
 
 @dataclass(slots=True)
 class FiringRequest:
-    """One firing, as the executor asks for it. ``key``: seeds.firing_key of this firing."""
+    """One firing, as the executor asks for it. ``key``: seeds.firing_key of this firing.
+
+    ``parent_node_id``: of a dynamic child, which fires once, the node that had it fired.
+    """
 
     node_id: str
     node_type: str
@@ -23,6 +27,7 @@ class FiringRequest:
     episode: Mapping[str, Any]
     containers: ContainerStore
     granted: tuple[str, ...]
+    parent_node_id: str | None = None
 
 
 @dataclass(slots=True)
@@ -30,6 +35,7 @@ class FiringResult:
     """What came of it; times in milliseconds, sizes in bytes.
 
     Container writes and signals were already applied to ``FiringRequest.containers`` when this returns.
+    ``spawned``: where the node returned a FireList in place of outputs.
     """
 
     outputs: dict[str, Any]
@@ -39,6 +45,15 @@ class FiringResult:
     compute_ms: float = 0.0
     transport_ms: float = 0.0
     transfer_bytes: int = 0
+    spawned: Spawned | None = None
+
+
+@dataclass(slots=True)
+class Spawned:
+    """Children to fire. ``aggregate`` asks the node, where it is, for its outputs from their results."""
+
+    children: FireList
+    aggregate: Callable[[list[dict[str, Any]]], Awaitable[FiringResult]]
 
 
 class NodeHandler(Protocol):

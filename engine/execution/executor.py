@@ -12,13 +12,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from engine.components.builtin_ports import resolve_builtin
 from engine.components.containers import ContainerStore
 from engine.components.firing import NodeHandler
 from engine.execution.firer import Firer
+from engine.execution.hooks import Hooks
 from engine.execution.live import LiveGraph, LiveLoop, LiveNode
 from engine.execution.outcome import EpisodeContext, NodeError, Outcome, Termination
 from engine.execution.record import FiringSink
-from engine.graph.model import Node
+from engine.graph.model import Node, PortResolver
 from engine.graph.plan import Plan, firing_cap
 
 __all__ = ["EpisodeContext", "Executor", "NodeError", "Outcome", "Termination"]
@@ -35,7 +37,7 @@ class Executor:
     ``handlers``: what fires a node; asked once for each node that fires and is none of the executor's own
     (ends of loops, boundaries, sinks). ``budget``: the episode's steps, from 1 on. ``progress`` gets the step
     and the node about to fire. ``stop`` is asked before each firing, and answers why the episode has to end
-    or None; the verdict is still attempted then.
+    or None; the verdict is still attempted then. ``resolve``: the ports of dynamic children, by their type.
     """
 
     def __init__(
@@ -49,15 +51,19 @@ class Executor:
         containers: ContainerStore,
         progress: Callable[[int, str], None],
         stop: Callable[[], str | None],
+        hooks: Hooks | None = None,
+        resolve: PortResolver = resolve_builtin,
     ) -> None:
         self.outcome = Outcome()
+        self._hooks = hooks or Hooks()
         self._graph = LiveGraph(plan, budget)
         self._containers = containers
         self._checkpoints = bool(plan.graph.containers)
         self._log = log
         self._progress = progress
         self._stop = stop
-        self._firer = Firer(handlers, episode, containers, log, self.outcome)
+        self._episode = episode
+        self._firer = Firer(handlers, episode, containers, log, self.outcome, self._hooks, resolve)
         self._queue: deque[LiveNode] = deque()
         self._step = 0
         self._fired = 0
@@ -67,6 +73,7 @@ class Executor:
 
     async def run(self) -> Outcome:
         """Run to the end, whatever the nodes do. Raises what the log's disk raises, and on cancellation."""
+        await self._tell_start()
         self._containers.signal("run_start")
         for node in self._graph.entries:
             self._enqueue(node)
@@ -83,7 +90,25 @@ class Executor:
             self.outcome.termination = self._halted or "stopped"
         self._containers.signal("run_end")
         self._log.boundary()
+        await self._tell_end()
         return self.outcome
+
+    async def _tell_start(self) -> None:
+        graph = self._graph.plan.graph
+        await self._tell("GraphStart", graph_name=graph.name, node_count=len(self._graph.nodes))
+
+    async def _tell_end(self) -> None:
+        outcome = self.outcome
+        facts = {"step": outcome.steps, "outputs": outcome.outputs}
+        if outcome.failure is not None or outcome.node_errors:
+            errors = [f"{error.node_id}: {error.message}" for error in outcome.node_errors]
+            await self._tell("GraphError", **facts, error=str(outcome.failure or "; ".join(errors)))
+        else:
+            stopped = outcome.termination == "stopped"
+            await self._tell("GraphComplete", **facts, terminated=stopped, termination=outcome.termination)
+
+    async def _tell(self, event: str, **facts: Any) -> None:
+        await self._hooks.ask(event, {"execution_id": self._episode.execution_id, **facts})
 
     async def _drain(self) -> None:
         """Fire what is ready, in order of arrival, until nothing can fire but by opening a root loop."""
@@ -118,7 +143,7 @@ class Executor:
         self._fired += 1
         self._progress(self._step, node.id)
         if node.loop is not None and node is node.loop.iter_in:
-            self._iterate(node.loop)
+            await self._iterate(node.loop)
         elif node.loop is not None and node is node.loop.iter_out:
             await self._boundary(node.loop)
         else:
@@ -168,7 +193,11 @@ class Executor:
             if not node.loop.ended:
                 node.loop.held[node] = outputs
                 return
-        elif node.type == "graphOut" and (name := node.planned.node.config.get("portName")):
+        elif (
+            node.type == "graphOut"
+            and "value" in outputs
+            and (name := node.planned.node.config.get("portName"))
+        ):
             self.outcome.outputs[str(name)] = outputs["value"]
         self._deliver(node, outputs)
 
@@ -193,25 +222,27 @@ class Executor:
             node.open = True
             self._offer(node)
 
-    def _iterate(self, loop: LiveLoop) -> None:
+    async def _iterate(self, loop: LiveLoop) -> None:
         self._containers.signal("step_start")
-        slots = dict(loop.slots)
-        self._deliver(loop.iter_in, self._firer.note(loop.iter_in, self._step, slots, loop.emit()))
+        slots, notes = await self._firer.through_hooks(loop.iter_in, self._step, dict(loop.slots))
+        outputs = {"step": loop.count, **slots}
+        loop.empty()
+        self._deliver(loop.iter_in, self._firer.note(loop.iter_in, self._step, slots, outputs, notes))
 
     async def _boundary(self, loop: LiveLoop) -> None:
         """An iteration is over: record, settle, decide, hand over."""
         self._record(loop)
         loop.iter_out.open = False
         await self._settle(loop)
-        inputs = loop.iter_out.take()
+        inputs, notes = await self._firer.through_hooks(loop.iter_out, self._step, loop.iter_out.take())
         values = {name: value for name, value in inputs.items() if name != "stop"}
         loop.carried.update(values)
         if self._halted or self._truthy(loop, inputs.get("stop")):
-            self._end(loop, self._halted or "stopped", inputs)
+            self._end(loop, self._halted or "stopped", inputs, notes)
         elif loop.count >= loop.budget:
-            self._end(loop, "budget", inputs)
+            self._end(loop, "budget", inputs, notes)
         else:
-            self._firer.note(loop.iter_out, self._step, inputs, values)
+            self._firer.note(loop.iter_out, self._step, inputs, values, notes)
             loop.hand_over(values)
             for child in loop.children:
                 child.renew()
@@ -243,10 +274,16 @@ class Executor:
             return bool(stop)
         except ValueError:  # an array of several elements
             message = f"stop got {type(stop).__name__} of several elements, which is neither true nor false"
-            self._firer.error(loop.iter_out, self._step, message)
+            self._firer.error(loop.iter_out.planned, self._step, message)
             return False
 
-    def _end(self, loop: LiveLoop, termination: Termination, inputs: Mapping[str, Any] | None = None) -> None:
+    def _end(
+        self,
+        loop: LiveLoop,
+        termination: Termination,
+        inputs: Mapping[str, Any] | None = None,
+        notes: list[dict[str, Any]] | None = None,
+    ) -> None:
         """Close a loop and emit its final side. ``inputs``: of its ``iterOut``, where a boundary ends it."""
         for child in loop.children:
             if child.is_open:
@@ -258,7 +295,7 @@ class Executor:
         self._withdraw(loop.body)
         for node in loop.body:
             node.forget()
-        final = self._firer.note(loop.iter_out, self._step, inputs or {}, loop.final())
+        final = self._firer.note(loop.iter_out, self._step, inputs or {}, loop.final(), notes)
         held = loop.held
         loop.reset()
         if loop.parent is None:

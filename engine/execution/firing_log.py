@@ -63,7 +63,7 @@ class EpisodeLog:
         self._digests = _ArrayDigests()
         self._canonical = Canonical(self._digests.of)
         self._values = LogValues(self._assets, self._digests.of, keep_arrays)
-        self._wire_types: dict[str, tuple[dict[str, str], msgspec.Raw]] = {}
+        self._wire_types: dict[tuple[str, str], tuple[dict[str, str], msgspec.Raw]] = {}
         self._encoder = msgspec.json.Encoder()
         self._trajectory = blake2b(digest_size=16)
 
@@ -99,6 +99,8 @@ class EpisodeLog:
             inner_log=msgspec.Raw(self._values.encode(firing.inner_log, prefix + "inner_log")),
             port_wire_types=encoded_types,
             error=firing.error,
+            parent_node_id=firing.parent_node_id,
+            dynamic_index=firing.dynamic_index,
         )
         self._log.line(self._encoder.encode(line))
         for event in firing.events:
@@ -138,10 +140,11 @@ class EpisodeLog:
         }
 
     def _types(self, planned: PlannedNode) -> tuple[dict[str, str], msgspec.Raw]:
-        known = self._wire_types.get(planned.node.id)
+        place = (planned.node.id, planned.node.type)
+        known = self._wire_types.get(place)
         if known is None:
             types = {port.name: port.wire_type for port in (*planned.ports.inputs, *planned.ports.outputs)}
-            known = self._wire_types[planned.node.id] = (types, msgspec.Raw(self._encoder.encode(types)))
+            known = self._wire_types[place] = (types, msgspec.Raw(self._encoder.encode(types)))
         return known
 
 

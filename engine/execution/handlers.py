@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import time
 import traceback
+from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 
 from engine.components.bases import BaseCanvasNode
 from engine.components.context import NodeContext
 from engine.components.errors import HostFailure, NodeRaised, StopExecution
-from engine.components.firing import FiringRequest, FiringResult, NodeHandler
+from engine.components.firelist import FireList, aggregate_with
+from engine.components.firing import FiringRequest, FiringResult, NodeHandler, Spawned
 from engine.execution.builtins.history_log import HistoryLog
 from engine.execution.builtins.llm_call import LLMCall
 from engine.execution.builtins.sources import EpisodeSource, NullSource
@@ -43,7 +46,30 @@ class LocalHandler:
 
     async def fire(self, request: FiringRequest) -> FiringResult:
         """Raises StopExecution and HostFailure as the node raised them, NodeRaised for anything else."""
+        return await self._timed(request, self._forward)
+
+    async def _forward(self, request: FiringRequest, ctx: NodeContext) -> FiringResult:
         node = self._node
+        if not self._initialized:
+            node.config, node.node_id = dict(request.config), request.node_id
+            await node.initialize()
+            self._initialized = True
+        outputs: object = await node.forward(request.inputs, ctx)
+        if isinstance(outputs, FireList):
+            return FiringResult({}, spawned=Spawned(outputs, partial(self._aggregate, request)))
+        return FiringResult(_checked("forward", outputs))
+
+    async def _aggregate(self, request: FiringRequest, results: list[dict[str, Any]]) -> FiringResult:
+        async def work(request: FiringRequest, ctx: NodeContext) -> FiringResult:
+            return FiringResult(_checked("aggregate", aggregate_with(self._node, results)))
+
+        return await self._timed(request, work)
+
+    async def _timed(
+        self,
+        request: FiringRequest,
+        work: Callable[[FiringRequest, NodeContext], Awaitable[FiringResult]],
+    ) -> FiringResult:
         ctx = NodeContext(
             request.containers.granted(request.granted),
             request.step,
@@ -53,26 +79,20 @@ class LocalHandler:
         )
         started = time.perf_counter()
         try:
-            if not self._initialized:
-                node.config, node.node_id = dict(request.config), request.node_id
-                await node.initialize()
-                self._initialized = True
-            outputs = _checked(await node.forward(request.inputs, ctx))
+            result = await work(request, ctx)
         except (StopExecution, HostFailure):
             raise
         except Exception as error:
             summary = f"{type(error).__name__}: {error}"
-            raise NodeRaised(summary, traceback.format_exc(), node.take_inner_log()) from error
+            raise NodeRaised(summary, traceback.format_exc(), self._node.take_inner_log()) from error
         for signal in ctx.signals:
             request.containers.signal(signal["signal"])
-        elapsed = (time.perf_counter() - started) * 1000
-        return FiringResult(outputs, node.take_inner_log(), ctx.events, compute_ms=elapsed)
+        result.compute_ms = (time.perf_counter() - started) * 1000
+        result.inner_log, result.events = self._node.take_inner_log(), ctx.events
+        return result
 
 
-def _checked(outputs: Any) -> dict[str, Any]:
+def _checked(method: str, outputs: object) -> dict[str, Any]:
     if isinstance(outputs, dict):
         return outputs
-    kind = type(outputs).__name__
-    if kind == "FireList":
-        raise TypeError("it returned a FireList; dynamic children are not run in this version")
-    raise TypeError(f"forward returned {kind}, not a dict of outputs")
+    raise TypeError(f"{method} returned {type(outputs).__name__}, not a dict of outputs")

@@ -121,11 +121,9 @@ class LiveLoop:
         if not self.is_open:
             self.armed = all(handle in self.slots for handle in self.iter_in.required)
 
-    def emit(self) -> dict[str, Any]:
-        """The outputs of ``iterIn``: its filled slots, and the loop's step. Empties what does not persist."""
-        outputs = {"step": self.count, **self.slots}
+    def empty(self) -> None:
+        """Its ``iterIn`` has fired: empty the slots that do not persist."""
         self.slots = {name: value for name, value in self.slots.items() if self.loop.slots[name].persist}
-        return outputs
 
     def hand_over(self, values: Mapping[str, Any]) -> None:
         """Put an iteration's values where the next one finds them."""
@@ -157,6 +155,7 @@ class LiveGraph:
     """
 
     def __init__(self, plan: Plan, budget: int) -> None:
+        self.plan = plan
         self.nodes = {node_id: LiveNode(plan.nodes[node_id]) for node_id in plan.order}
         self.loops = {
             loop.iter_in: LiveLoop(

@@ -11,7 +11,10 @@ from engine.graph.plan import PlannedNode
 
 @dataclass(slots=True)
 class Firing:
-    """One firing as it happened; times in milliseconds, ``started`` in seconds since the epoch."""
+    """One firing as it happened; times in milliseconds, ``started`` in seconds since the epoch.
+
+    ``parent_node_id`` and ``dynamic_index``: of a dynamic child.
+    """
 
     planned: PlannedNode
     execution_id: str
@@ -27,6 +30,8 @@ class Firing:
     compute_ms: float = 0.0
     transport_ms: float = 0.0
     transfer_bytes: int = 0
+    parent_node_id: str | None = None
+    dynamic_index: int | None = None
 
 
 class FiringSink(Protocol):

@@ -14,9 +14,11 @@ from typing import Any
 from engine.components.bases import BaseCanvasNode
 from engine.components.builtin_ports import resolve_builtin
 from engine.components.containers import ContainerStore
+from engine.components.firelist import FireList
 from engine.components.firing import NodeHandler
 from engine.execution.executor import EpisodeContext, Executor, Outcome
 from engine.execution.handlers import LocalHandler, builtin_handler
+from engine.execution.hooks import Hooks
 from engine.execution.record import Firing
 from engine.graph.model import Container, Edge, Grant, Graph, Node, Port, Ports
 from engine.graph.plan import Plan, plan_graph
@@ -33,6 +35,7 @@ class Step:
     inputs: str = ""
     outputs: str = "out"
     do: Do = lambda inputs, ctx: next(iter(inputs.values()), None)
+    aggregate: Callable[[list[dict[str, Any]]], Any] = lambda results: {"out": results}
 
 
 class Silent:
@@ -160,7 +163,10 @@ class _Function(BaseCanvasNode):
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
         result = self._spec.do(inputs, ctx)
         first = self._spec.outputs.split()[:1]
-        return result if isinstance(result, dict) or not first else {_port(first[0]).name: result}
+        return result if isinstance(result, dict | FireList) or not first else {_port(first[0]).name: result}
+
+    def aggregate(self, results: list[dict[str, Any]]) -> Any:
+        return self._spec.aggregate(results)
 
 
 def sketch(
@@ -220,9 +226,11 @@ def _ports(spec: Step) -> Ports:
 
 
 def executor(plan: Plan, nodes: Mapping[str, Spec], **options: Any) -> tuple[Executor, Recording]:
-    """``options``: budget, seed, stop, progress, handlers (by node id), episode, log, chat."""
+    """``options``: budget, seed, stop, progress, handlers (by node id), episode, log, chat, hooks, and
+    ``children``: steps that nodes may have fired, of the types ``test__<name>``."""
     handlers: Mapping[str, NodeHandler] = options.get("handlers", {})
-    steps = _steps(nodes)
+    children = _steps(options.get("children", {}))
+    steps = _steps(nodes) | children
 
     def handler(node: Node) -> NodeHandler:
         if node.id in handlers:
@@ -243,6 +251,8 @@ def executor(plan: Plan, nodes: Mapping[str, Spec], **options: Any) -> tuple[Exe
         containers=ContainerStore(plan.graph.containers),
         progress=options.get("progress", lambda step, node_id: None),
         stop=options.get("stop", lambda: None),
+        hooks=Hooks(options.get("hooks", ())),
+        resolve=lambda node: _ports(children[node.type]) if node.type in children else resolve_builtin(node),
     )
     return made, log
 

@@ -231,7 +231,7 @@ async def test_three_levels():
 
 
 async def test_iteration_0_waits_for_a_loop_that_stands_still_before_it_ends():
-    """The second loop has all it requires from the start, and gets one more value from the first one's end."""
+    """The second loop has all that it requires from the start; one more value comes from the first one."""
     nodes = {
         "s": emits(go="go"),
         **loop("outer", init="go+", carry="y", budget=1),
