@@ -31,11 +31,15 @@ class GymWorld(gymnasium.Env[Any, Any]):
         self.world = BenchWorld(wait_ms, jitter_ms)
         self.observation_space = gymnasium.spaces.Box(0, 255, (SIDE, SIDE, 3), np.uint8)
         self.action_space = gymnasium.spaces.Discrete(4)
+        self.seed = 0
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        return self.world.reset(seed or 0), {}
+        if seed is not None:
+            self.seed = seed
+        self.seed += 1  # each episode its own jitter, as in a run
+        return self.world.reset(self.seed), {}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         frame, done = self.world.step(int(action))
@@ -68,7 +72,7 @@ def steady_steps_a_second(run: RunDir) -> float:
 def theirs(environments: int, wait_ms: float, jitter_ms: float) -> float:
     vector = gymnasium.vector.AsyncVectorEnv([lambda: GymWorld(wait_ms, jitter_ms)] * environments)
     try:
-        frames, _ = vector.reset(seed=0)
+        frames, _ = vector.reset(seed=[1000 * number for number in range(environments)])
         began = time.perf_counter()
         for _ in range(EPISODES_A_WORKER * EPISODE_STEPS):
             frames, *_ = vector.step(np.array([bench_policy(frame) for frame in frames]))
