@@ -6,8 +6,6 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from engine.components.errors import HostBadReply
 from engine.hosting import codec
 from engine.hosting.client import CallReply, HostClient, RemoteError
@@ -56,7 +54,7 @@ class CanvasClient(HostClient):
         """Nothing: its batches leave 50 ms after the last row, whoever else may send."""
 
     async def _ask(self, method: str, path: str, body: Any, timeout: float) -> Any:
-        data = None if body is None else msgspec.json.encode(body, enc_hook=str)
+        data = None if body is None else codec.encode_json(body)
         status, answer = await self._exchange(method, path, data, timeout, _JSON)
         if status == 500:
             raise _told(answer).exception()

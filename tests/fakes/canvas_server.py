@@ -50,6 +50,10 @@ def to_json(value: Any) -> Any:
     return {k: to_json(v) for k, v in value.items()} if isinstance(value, dict) else value
 
 
+class Dropped(Exception):
+    """Raised by a function: the connection breaks in the middle of its call."""
+
+
 def port(name: str, wire_type: str, optional: bool = False) -> dict[str, Any]:
     return {"name": name, "wire_type": wire_type, "description": "", "optional": optional}
 
@@ -113,6 +117,10 @@ class CanvasServer:
         self.calls.append((name, asked))
         try:
             result = function(asked, body.get("config") or {})
+        except Dropped:
+            assert request.transport is not None
+            request.transport.abort()
+            raise
         except Exception as error:
             return web.json_response({"detail": str(error)}, status=500)
         reply = {"outputs": {p["name"]: result[p["name"]] for p in outputs if p["name"] in result}}
