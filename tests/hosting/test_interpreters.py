@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from engine.components.errors import HostCrashed
+from tests.fakes import agentcanvas_workspace
 from tests.hosting import interpreters
 from tests.hosting.helpers import Host
 
@@ -66,3 +67,22 @@ async def test_a_host_under_another_interpreter_says_where_it_crashed(start: Sta
     await host.process.kill()
     assert host.process.exit_cause() == "signal SIGSEGV (11)"
     assert any("in segfaults" in line for line in host.process.tail(40))
+
+
+async def test_a_host_under_another_interpreter_serves_agentcanvas_s_nodesets(
+    start: Start, python: Path, tmp_path: Path
+) -> None:
+    folder = agentcanvas_workspace.make_workspace(tmp_path) / "nodesets" / "env" / "env_walk"
+    host = await start(python=str(python), name="env_walk", path=folder, env={"WALKS_IN": "grey"})
+    for name, value in (("seed", 1), ("episode_index", 0)):
+        await host.client.panel_field(name, value)
+    assert (await host.client.panel_action("play", {}))["ok"] is True
+    fired = await host.client.call("env_walk__reset", {}, {}, {}, 30)
+    assert fired.outputs is not None
+    assert fired.outputs["rgb"].shape == (8, 8, 3)
+    seen = [
+        await host.client.call("env_walk__step_discrete", {"action": 1, "said": {}}, {}, {}, 30)
+        for _ in range(3)
+    ]
+    assert [reply.outputs and reply.outputs["done"] for reply in seen] == [False, False, True]
+    assert seen[0].inner_log == [{"key": "action", "value": "FORWARD"}]
