@@ -162,12 +162,13 @@ class Granted(Dict[str, ContainerAccess]):
 
 
 class ContainerStore:
-    """The containers of one episode (or of one nodeset's process).
+    """The containers of one episode. ``signals``: the names of all signals so far.
 
     Raises ValueError where a definition is wrong: naming the container, the state and the field.
     """
 
     def __init__(self, definitions: Iterable[Any]) -> None:
+        self.signals: list[str] = []
         self._containers: dict[str, Container] = {}
         for definition in definitions:
             container_id = _get(definition, "id", "")
@@ -188,6 +189,7 @@ class ContainerStore:
 
     def signal(self, name: str) -> None:
         """Reset, in every partition, the states whose lifetime ends with this signal."""
+        self.signals.append(name)
         for container in self._containers.values():
             for state in container.states.values():
                 if name in state.resets:

@@ -47,12 +47,6 @@ class FireList:
             "aggregator": self.aggregator,
         }
 
-    @classmethod
-    def from_data(cls, data: Mapping[str, Any]) -> FireList:
-        """Back from :meth:`as_data`. TypeError or ValueError where it is something else."""
-        specs = [FireSpec(**spec) for spec in data.get("specs") or ()]
-        return cls(specs, dict(data.get("spawner_outputs") or {}), dict(data.get("aggregator") or {}))
-
 
 class DynamicFireListNode(BaseCanvasNode):
     """A node whose ``forward`` returns a :class:`FireList`."""

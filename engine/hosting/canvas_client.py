@@ -6,9 +6,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from engine.components.errors import HostBadReply
 from engine.hosting import codec
-from engine.hosting.client import CallReply, HostClient, RemoteError
+from engine.hosting.client import CallReply, Children, HostClient, RemoteError
 
 _JSON = {"Content-Type": "application/json"}
 
@@ -30,8 +32,7 @@ class CanvasClient(HostClient):
         execution: Mapping[str, Any],
         timeout: float,
     ) -> CallReply:
-        if containers := list(execution.get("containers") or ()):
-            told = f"granted the containers {containers}, which a server of AgentCanvas's cannot reach"
+        if told := _out_of_reach(execution):
             return CallReply(error=RemoteError(type="OutOfReach", message=told))
         body = codec.encode_for_agentcanvas({"inputs": inputs, "config": config})
         status, data = await self._exchange("POST", f"/call/{fn}", body, timeout)
@@ -39,7 +40,11 @@ class CanvasClient(HostClient):
         if status == 500:
             return CallReply(error=_told(data), transfer_bytes=sizes)
         try:
-            outputs = codec.decode(data)["outputs"]
+            answer = codec.decode(data)
+            if "__firelist__" in answer:
+                children = msgspec.convert(answer["__firelist__"], Children)
+                return CallReply(children=children, transfer_bytes=sizes)
+            outputs = answer["outputs"]
         except (*codec.NOT_A_MESSAGE, KeyError) as error:
             raise self._failed(HostBadReply, f"the answer cannot be understood: {error!r}", fn) from error
         if not isinstance(outputs, dict):
@@ -62,6 +67,15 @@ class CanvasClient(HostClient):
             return json.loads(answer)
         except ValueError as error:
             raise self._failed(HostBadReply, f"the answer cannot be understood: {error}", path) from error
+
+
+def _out_of_reach(execution: Mapping[str, Any]) -> str:
+    """What is asked for that such a server does not do; empty where it does."""
+    if containers := list(execution.get("containers") or ()):
+        return f"granted the containers {containers}, which a server of AgentCanvas's cannot reach"
+    if "results" in execution:
+        return "its FireList has no aggregator, and a server of AgentCanvas's cannot be asked to aggregate"
+    return ""
 
 
 def _told(data: bytes) -> RemoteError:

@@ -19,6 +19,7 @@ from engine.components.errors import (
     NodeRaised,
     StopExecution,
 )
+from engine.components.firelist import FireList, FireSpec
 from engine.hosting import codec
 
 T = TypeVar("T")
@@ -49,11 +50,38 @@ class RemoteError(msgspec.Struct):
         return NodeRaised(f"{self.type}: {self.message}", self.trace, inner_log)
 
 
+class Child(msgspec.Struct):
+    """A FireSpec."""
+
+    node_type: str
+    inputs: dict[str, Any] = {}
+    config: dict[str, Any] = {}
+    label: str = ""
+    capture_outputs: list[str] | None = None
+
+
+class Children(msgspec.Struct):
+    """A FireList."""
+
+    specs: list[Child]
+    spawner_outputs: dict[str, Any] = {}
+    aggregator: dict[str, Any] = {}
+
+    def as_list(self) -> FireList:
+        """The same, as the executor takes it."""
+        specs = [FireSpec(**msgspec.structs.asdict(child)) for child in self.specs]
+        return FireList(specs, self.spawner_outputs, self.aggregator)
+
+
 class CallReply(msgspec.Struct):
-    """What a firing gave: ``outputs`` or ``error``. What it logged, wrote and emitted is there either way."""
+    """What a firing gave: ``outputs``, ``error``, or ``children`` to fire before there are outputs.
+
+    What it logged, wrote and emitted is there in any case.
+    """
 
     outputs: dict[str, Any] | None = None
     error: RemoteError | None = None
+    children: Children | None = msgspec.field(name="__firelist__", default=None)
     inner_log: list[dict[str, Any]] = []
     events: list[dict[str, Any]] = []
     writes: list[dict[str, Any]] = []
@@ -73,6 +101,7 @@ _anything: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(ext_hook=codec
 
 class HostClient:
     """One caller's connection to a host. ``caller`` (``run/worker``) tells a batching server who sends.
+    ``signals_told``: how many of the episode's signals the host has been told.
 
     Every method raises HostTimeout, HostCrashed or HostBadReply where the host fails; from then on the client
     is dead and raises HostCrashed at once. What the nodeset's code raises is NodeRaised or StopExecution.
@@ -83,6 +112,7 @@ class HostClient:
     def __init__(self, url: str, caller: str, name: str = "") -> None:
         self.name = name or url
         self.failure: HostFailure | None = None
+        self.signals_told = 0
         self._caller = caller
         connector: aiohttp.BaseConnector
         if url.startswith("unix:"):
@@ -115,7 +145,7 @@ class HostClient:
         body = codec.encode({"inputs": inputs, "config": config, "_exec": execution})
         _, data = await self._exchange("POST", f"/call/{fn}", body, timeout)
         reply = self._decoded(_call_reply, data, fn)
-        if (reply.outputs is None) == (reply.error is None):
+        if sum(part is not None for part in (reply.outputs, reply.error, reply.children)) != 1:
             raise self._failed(HostBadReply, "the answer holds neither outputs nor an error, or both", fn)
         reply.transfer_bytes = len(body) + len(data)
         return reply

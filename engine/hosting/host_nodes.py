@@ -1,4 +1,4 @@
-"""What a host keeps of its nodeset: its panel, and an instance of a tool per (execution, node).
+"""What a host keeps of its nodeset: its panel, and for each execution its nodes and its containers.
 
 Runs under foreign interpreters (Python 3.8+).
 """
@@ -12,11 +12,12 @@ import traceback
 from collections import defaultdict
 from typing import Any, Mapping, Sequence, Tuple
 
-from engine.components.bases import BaseCanvasNode, BaseNodeSet, parallelism_of
+from engine.components.bases import BaseCanvasNode, BaseNodeSet
 from engine.components.containers import ContainerStore, RecordingContainers
 from engine.components.context import NodeContext
 from engine.components.env_panel import BaseEnvPanel
 from engine.components.errors import StopExecution
+from engine.components.firelist import FireList, aggregate_with
 from engine.components.loading import load_nodeset, source_hash
 from engine.hosting.forward import BadOutput
 from engine.hosting.host_batchers import Batchers
@@ -38,9 +39,8 @@ class HostedNodeset:
             self.panel._context = {"mode": "local", "nodeset_name": nodeset.name, "nodeset": nodeset}
         self.tools: dict[str, BaseCanvasNode] = {tool.node_type: tool for tool in nodeset.get_tools()}
         self.batchers = Batchers(nodeset)
-        owned = nodeset.get_containers()
-        self._containers = ContainerStore(owned)
-        self._owned = [container.id for container in owned]
+        self._owned = list(nodeset.get_containers())
+        self._stores: dict[str, ContainerStore] = {}
         self._instances: dict[_Place, BaseCanvasNode] = {}
         self._kept: defaultdict[_Place, dict[str, Any]] = defaultdict(dict)
 
@@ -73,13 +73,16 @@ class HostedNodeset:
         """Fire a node once: ``{outputs, inner_log, events, writes, signals, timing}``.
 
         With ``error`` instead of ``outputs`` where it raised; what it did before that is there all the same.
+        With ``__firelist__``, as AgentCanvas has it, where it wants children fired; then it is called again,
+        with their ``results`` in ``execution``, for its outputs.
         """
         if self.tools[fn].batched:
             return await self._call_batched(fn, inputs, config, execution, caller)
         began = time.perf_counter()
-        containers = RecordingContainers(execution.get("containers", {}))
-        containers.update(self._containers.granted(self._owned))
         place = _place(fn, execution)
+        own = self._store(place[0], execution.get("signals", ()))
+        containers = RecordingContainers(execution.get("containers", {}))
+        containers.update(own.granted(container.id for container in self._owned))
         context = NodeContext(
             containers,
             execution.get("step", 0),
@@ -93,11 +96,19 @@ class HostedNodeset:
         try:
             node = await self._instance(fn, place, config)
             try:
-                reply["outputs"] = _checked(await node.forward(dict(inputs), context), fn, execution)
+                made = await _fired(node, dict(inputs), context, execution.get("results"))
+                if isinstance(made, FireList):
+                    reply["__firelist__"] = made.as_data()
+                else:
+                    reply["outputs"] = _checked(made, fn, execution)
             finally:
                 inner_log = node.take_inner_log()
+                if execution.get("parent_node_id"):  # a dynamic child fires once
+                    await self._end(place)
         except Exception as error:
             reply["error"] = describe(error)
+        for signal in context.signals:
+            own.signal(signal["signal"])
         reply.update(
             inner_log=inner_log,
             events=context.events,
@@ -136,19 +147,30 @@ class HostedNodeset:
             node.config = dict(node.default_config, **config)
         return node
 
-    async def evict(self, key: str) -> int:
-        """An episode is over; ``key``: its execution, or its id by which nodes partition.
+    def _store(self, execution_id: str, signals: Sequence[str]) -> ContainerStore:
+        """The execution's own copy of the nodeset's containers. ``signals``: those since its last call."""
+        if execution_id not in self._stores:
+            self._stores[execution_id] = ContainerStore(self._owned)
+        for signal in signals:
+            self._stores[execution_id].signal(signal)
+        return self._stores[execution_id]
 
-        Its node instances and its partitions of the nodeset's containers go, and, where the process is one
-        worker's own, what was to last for the episode. The number of containers that were looked through.
+    async def evict(self, key: str) -> int:
+        """An episode is over; ``key``: its execution, or an id by which nodes of a canvas partition.
+
+        Its nodes and its copy of the nodeset's containers go, and its partition of what the canvas shares.
+        The number of containers that were looked through.
         """
-        self._containers.evict(key)
-        if parallelism_of(self.nodeset) == "replicated":
-            self._containers.signal("episode_reset")
+        self._stores.pop(key, None)
+        for store in self._stores.values():
+            store.evict(key)
         for place in [place for place in self._instances if place[0] == key]:
-            self._kept.pop(place, None)
-            await _shut_down(self._instances.pop(place))
+            await self._end(place)
         return len(self._owned)
+
+    async def _end(self, place: _Place) -> None:
+        self._kept.pop(place, None)
+        await _shut_down(self._instances.pop(place))
 
     async def close(self) -> None:
         """Shut everything down, in the reverse order of its start."""
@@ -175,6 +197,14 @@ def describe(error: Exception) -> dict[str, str]:
 def node_words(fn: str, execution: Mapping[str, Any]) -> str:
     """The node that fires, in a message."""
     return f"node {execution.get('node_id', fn)!r} ({fn})"
+
+
+async def _fired(
+    node: BaseCanvasNode, inputs: dict[str, Any], context: NodeContext, results: list[dict[str, Any]] | None
+) -> Any:
+    if results is not None:
+        return aggregate_with(node, results)
+    return await node.forward(inputs, context)
 
 
 def _checked(outputs: Any, fn: str, execution: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 
 from engine.components.errors import HostBadReply, HostCrashed, HostStartFailed, NodeRaised
+from engine.components.firelist import FireList, FireSpec
 from engine.hosting.borrowed import BorrowedServer
 from engine.hosting.canvas_client import CanvasClient
 from tests.fakes.canvas_server import CanvasServer, Dropped, pack, port, running
@@ -21,6 +22,7 @@ REPLIES: dict[str, tuple[int, bytes]] = {
     "no outputs": (200, pack({"values": {}})),
     "a list": (200, pack([1])),
     "outputs of another kind": (200, pack({"outputs": [1]})),
+    "a fire list of something else": (200, pack({"__firelist__": {"specs": [3]}})),
     "a torn blob": (200, pack({"outputs": {"rgb": FRAME}})[:-1]),
     "not found": (404, b'{"detail": "Unknown function: m__x"}'),
     "no handler": (501, b'{"detail": "No handler"}'),
@@ -105,6 +107,29 @@ async def test_containers_of_the_graph_are_out_of_its_reach(client: CanvasClient
     assert error is not None
     assert "granted the containers ['notes']" in error.message
     assert len(server.calls) == calls
+
+
+async def test_a_fire_list_is_understood(client: CanvasClient, server: OddServer) -> None:
+    spec = {
+        "node_type": "m__look",
+        "inputs": {"rgb": FRAME},
+        "config": {},
+        "label": "",
+        "capture_outputs": None,
+    }
+    listed = {"specs": [spec], "spawner_outputs": {"a": 1}, "aggregator": {"kind": "merge_all"}}
+    server.reply = (200, pack({"__firelist__": listed}))
+    children = (await client.call("odd", {}, {}, {}, 20)).children
+    assert children is not None
+    found = children.as_list()
+    np.testing.assert_array_equal(found.specs[0].inputs.pop("rgb"), FRAME)
+    assert found == FireList([FireSpec("m__look")], {"a": 1}, {"kind": "merge_all"})
+
+
+async def test_it_cannot_be_asked_to_aggregate(client: CanvasClient) -> None:
+    error = (await client.call("odd", {}, {}, {"results": []}, 20)).error
+    assert error is not None
+    assert "no aggregator" in error.message
 
 
 async def test_an_episode_is_evicted_in_its_json(client: CanvasClient, server: OddServer) -> None:
