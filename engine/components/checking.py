@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shutil import which
 
 from engine.components.builtin_ports import BUILTIN_TYPES, resolve_builtin
-from engine.components.catalog import Catalog, nodeset_of
+from engine.components.catalog import Catalog, NodesetManifest, nodeset_of
 from engine.graph.check import check_graph
+from engine.graph.expand import expand
 from engine.graph.model import Graph, GraphError, Node, PortResolver, Ports, Problem
 
 
@@ -22,9 +24,23 @@ def resolver(catalog: Catalog) -> PortResolver:
     return resolve
 
 
+def child_resolver(catalog: Catalog) -> PortResolver:
+    """Ports of a dynamic child, as its tool declares them: nothing is asked while an episode runs."""
+
+    def resolve(node: Node) -> Ports | None:
+        tool = catalog.tool(node.type)
+        return tool.ports() if tool is not None else resolve_builtin(node)
+
+    return resolve
+
+
 def needed_nodesets(graph: Graph) -> list[str]:
-    """The names of the nodesets that the graph's node types belong to, in order of first use."""
-    return list(dict.fromkeys(nodeset_of(node.type) for node in graph.nodes if "__" in node.type))
+    """The names of the nodesets that the graph's node types belong to, in order of first use.
+
+    Of its composites too.
+    """
+    nodes = expand(graph).graph.nodes
+    return list(dict.fromkeys(nodeset_of(node.type) for node in nodes if "__" in node.type))
 
 
 def all_problems(graph: Graph, catalog: Catalog) -> list[Problem]:
@@ -37,18 +53,17 @@ def all_problems(graph: Graph, catalog: Catalog) -> list[Problem]:
         for failure in catalog.failures
         if name == Path(failure.path).stem
     ]
-    return [*problems, *failed, *_in_images(graph, catalog)]
-
-
-def _in_images(graph: Graph, catalog: Catalog) -> list[Problem]:
     needed = [catalog.nodesets[name] for name in needed_nodesets(graph) if name in catalog.nodesets]
-    return [
-        Problem(
-            "needs-image",
-            f"nodeset {manifest.name!r}",
-            f"runs in the Docker image {manifest.server_image}, which is not started here",
-            f"start it with AgentCanvas, and lend it: --server {manifest.name}=URL",
-        )
-        for manifest in needed
-        if manifest.server_image is not None
-    ]
+    return [*problems, *failed, *filter(None, map(_cannot_start, needed))]
+
+
+def _cannot_start(manifest: NodesetManifest) -> Problem | None:
+    where, python = f"nodeset {manifest.name!r}", manifest.server_python
+    lend = f"lend it from a server that runs: --server {manifest.name}=URL"
+    if manifest.server_image is not None:
+        told = f"it runs in the Docker image {manifest.server_image}, which is not started here"
+        return Problem("needs-image", where, told, lend)
+    if python is not None and which(python) is None:
+        told = f"its server_python, {python}, is not there"
+        return Problem("no-interpreter", where, told, f"create that environment, or {lend}")
+    return None

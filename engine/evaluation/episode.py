@@ -20,9 +20,10 @@ from engine.evaluation.verdict import InfraError, Verdict, of_exception, of_outc
 from engine.execution.executor import Executor
 from engine.execution.firing_log import EpisodeLog
 from engine.execution.handlers import builtin_handler
+from engine.execution.hooks import Hooks
 from engine.execution.metrics import extract_metrics
 from engine.execution.outcome import EpisodeContext, Outcome
-from engine.graph.model import Node
+from engine.graph.model import Node, PortResolver
 from engine.graph.plan import Plan
 from engine.hosting.client import HostClient
 from engine.hosting.remote import RemoteHandler
@@ -51,6 +52,8 @@ class Setting:
     env_step_budget: int | None
     chat: Chat
     longest_calls_sec: float
+    hooks: Hooks
+    child_ports: PortResolver
 
 
 @dataclass(frozen=True)
@@ -177,6 +180,8 @@ class Episode:
             containers=ContainerStore(plan.graph.containers),
             progress=self._progress,
             stop=lambda: None,
+            hooks=self._setting.hooks,
+            resolve=self._setting.child_ports,
         )
         self._outcome = executor.outcome
         limit = self._time_limit(budget)
@@ -208,7 +213,8 @@ class Episode:
         connection = self._connections.get(nodeset_of(node.type))
         if connection is None:
             handler = builtin_handler(node, self._setting.chat)
-            assert handler is not None, f"nothing fires {node.type}, which the graph's check let pass"
+            if handler is None:  # only of a dynamic child, whose type no check has seen
+                raise ValueError(f"{nodeset_of(node.type)} does not run here: no node of the graph is of it")
             return handler
         deadline = self._deadline(node, connection.slot.manifest)
         return RemoteHandler(connection.client, lambda request: deadline)
@@ -216,7 +222,8 @@ class Episode:
     def _deadline(self, node: Node, manifest: NodesetManifest) -> float:
         """Seconds for one firing: a reset before the loop, a step inside it, or a shared model's call."""
         step = self._step_deadline(manifest)
-        before_loop = not self._setting.plan.nodes[node.id].within
+        planned = self._setting.plan.nodes.get(node.id)  # None for a dynamic child
+        before_loop = planned is not None and not planned.within
         if manifest.parallelism == "replicated" and before_loop:
             return max(step, manifest.reset_deadline_sec)
         return step
@@ -254,8 +261,7 @@ class Episode:
                 try:
                     if not mine:
                         await client.set_live(False, LET_GO_SEC)
-                    for key in filter(None, (self._execution_id, self._facts.episode_id)):
-                        await client.evict(key, LET_GO_SEC)
+                    await client.evict(self._execution_id, self._facts.episode_id, LET_GO_SEC)
                 except Exception as error:
                     log.warning("%s did not let go of an episode: %s", connection.slot.manifest.name, error)
             if client.failure is not None or (unclean and mine):

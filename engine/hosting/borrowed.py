@@ -96,6 +96,7 @@ class BorrowedServer:
             declared,
             origin="server",
             server_image=None,
+            server_python=None,
             source_hash=self._said.source_hash,
             determinism=self._said.determinism if self._is_ours else "none",
             tools={name: declared.tools.get(name, tool) for name, tool in tools.items()},

@@ -6,11 +6,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from engine.components.errors import HostBadReply
 from engine.hosting import codec
-from engine.hosting.client import CallReply, Children, HostClient, RemoteError
+from engine.hosting.client import CallReply, HostClient, RemoteError
 
 _JSON = {"Content-Type": "application/json"}
 
@@ -36,20 +34,13 @@ class CanvasClient(HostClient):
             return CallReply(error=RemoteError(type="OutOfReach", message=told))
         body = codec.encode_for_agentcanvas({"inputs": inputs, "config": config})
         status, data = await self._exchange("POST", f"/call/{fn}", body, timeout)
-        sizes = len(body) + len(data)
         if status == 500:
-            return CallReply(error=_told(data), transfer_bytes=sizes)
-        try:
-            answer = codec.decode(data)
-            if "__firelist__" in answer:
-                children = msgspec.convert(answer["__firelist__"], Children)
-                return CallReply(children=children, transfer_bytes=sizes)
-            outputs = answer["outputs"]
-        except (*codec.NOT_A_MESSAGE, KeyError) as error:
-            raise self._failed(HostBadReply, f"the answer cannot be understood: {error!r}", fn) from error
-        if not isinstance(outputs, dict):
-            raise self._failed(HostBadReply, "the answer's outputs are no dict", fn)
-        return CallReply(outputs=outputs, transfer_bytes=sizes)
+            return CallReply(error=_told(data), transfer_bytes=len(body) + len(data))
+        return self._reply(data, fn, len(body))
+
+    async def evict(self, execution_id: str, episode_id: str = "", timeout: float = 30.0) -> None:
+        for key in filter(None, (execution_id, episode_id)):
+            await self._ask("POST", "/containers/evict", {"key": key}, timeout)
 
     async def metadata(self, timeout: float = 0.0) -> Any:
         """Nothing: AgentCanvas asks for it in its own process."""

@@ -144,11 +144,7 @@ class HostClient:
         """
         body = codec.encode({"inputs": inputs, "config": config, "_exec": execution})
         _, data = await self._exchange("POST", f"/call/{fn}", body, timeout)
-        reply = self._decoded(_call_reply, data, fn)
-        if sum(part is not None for part in (reply.outputs, reply.error, reply.children)) != 1:
-            raise self._failed(HostBadReply, "the answer holds neither outputs nor an error, or both", fn)
-        reply.transfer_bytes = len(body) + len(data)
-        return reply
+        return self._reply(data, fn, len(body))
 
     async def panel_state(self, timeout: float = _CONTROL_SEC) -> Any:
         """The panel's ``on_load``."""
@@ -178,8 +174,11 @@ class HostClient:
         """What runs there: versions, tools, and how each batched tool was found to run."""
         return await self._ask("GET", "/manifest", None, timeout)
 
-    async def evict(self, execution_id: str, timeout: float = _CONTROL_SEC) -> None:
-        """An episode is over: the host drops what it kept for it."""
+    async def evict(self, execution_id: str, episode_id: str = "", timeout: float = _CONTROL_SEC) -> None:
+        """An episode is over: the host drops what it kept for it.
+
+        ``episode_id``: the environment's name for it, by which nodes of AgentCanvas's servers keep apart.
+        """
         await self._ask("POST", "/containers/evict", {"key": execution_id}, timeout)
 
     async def set_live(self, live: bool, timeout: float = _CONTROL_SEC) -> None:
@@ -188,6 +187,13 @@ class HostClient:
 
     async def close(self) -> None:
         await self._session.close()
+
+    def _reply(self, data: bytes, fn: str, sent: int) -> CallReply:
+        reply = self._decoded(_call_reply, data, fn)
+        if sum(part is not None for part in (reply.outputs, reply.error, reply.children)) != 1:
+            raise self._failed(HostBadReply, "the answer holds neither outputs nor an error, or both", fn)
+        reply.transfer_bytes = sent + len(data)
+        return reply
 
     async def _ask(self, method: str, path: str, body: Any, timeout: float) -> Any:
         status, data = await self._exchange(method, path, codec.encode(body) if body else None, timeout)

@@ -67,6 +67,26 @@ def test_a_nodeset_that_fails_to_load_is_named_with_its_error(control: LocalCont
     assert "ZeroDivisionError" in failed[0].message
 
 
+@pytest.mark.parametrize(
+    ("attribute", "code"),
+    [
+        ('server_python = "/no/such/python"', "no-interpreter"),
+        ('server_python = "python3"', None),
+        ('server_image = "toys:latest"', "needs-image"),
+    ],
+)
+def test_a_nodeset_that_cannot_be_started_here_is_said_before_a_run(
+    control: LocalControl, attribute: str, code: str | None
+) -> None:
+    path = control.root / "workspace" / "nodesets" / "env_toy.py"
+    path.write_text(
+        NODESET.replace('name = "env_toy"\n    desc', f'name = "env_toy"\n    {attribute}\n    desc')
+    )
+    problems = control.check("toy").problems
+    assert [p.code for p in problems] == ([code] if code else [])
+    assert all("--server env_toy=URL" in p.remedy for p in problems)
+
+
 def test_a_start_is_refused_with_every_problem_and_leaves_nothing(
     control: LocalControl, tmp_path: Path
 ) -> None:

@@ -133,8 +133,8 @@ async def test_it_cannot_be_asked_to_aggregate(client: CanvasClient) -> None:
 
 
 async def test_an_episode_is_evicted_in_its_json(client: CanvasClient, server: OddServer) -> None:
-    await client.evict("ep7")
-    assert server.evicted == ["ep7"]
+    await client.evict("run/ep0000", "ep7")
+    assert server.evicted == ["run/ep0000", "ep7"]
     assert await client.metadata() == {}
     await client.set_live(True)
 
