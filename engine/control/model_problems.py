@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from engine.graph.expand import expand
 from engine.graph.model import Graph, Node, Problem
 from engine.graph.names import node_name
 from engine.models.api_key import ApiKey
@@ -20,12 +21,13 @@ def model_problems(root: Path, graph: Graph) -> list[Problem]:
         profiles = read_settings(root).profiles
     except SettingsError as error:
         return [Problem("settings", FILE, problem) for problem in error.problems]
-    found = (_problem(node, profiles) for node in graph.nodes if node.type == "llmCall")
+    nodes = expand(graph).graph.nodes
+    found = (_problem(node, profiles) for node in nodes if node.type == "llmCall")
     return [problem for problem in found if problem is not None]
 
 
 def _problem(node: Node, profiles: Mapping[str, Profile]) -> Problem | None:
-    where = node_name(node.id)
+    where = node_name(node.shown)
     try:
         name = pick(profiles, asked_for(node.config)[0])
     except ProfileError as error:

@@ -7,11 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine.components.catalog import Catalog, NodesetManifest
-from engine.components.checking import all_problems, needed_nodesets, resolver
+from engine.components.checking import all_problems, child_resolver, needed_nodesets, resolver
 from engine.components.discover import discover
+from engine.components.hook_files import global_hooks
 from engine.components.roots import standard_roots
 from engine.evaluation.models import open_chat
-from engine.graph.model import GraphError
+from engine.execution.hooks import Hooks
+from engine.graph.hooks import enabled_hooks
+from engine.graph.model import GraphError, PortResolver
 from engine.graph.plan import Plan, plan_graph
 from engine.graph.read import parse_graph
 from engine.hosting.borrowing import with_servers
@@ -26,20 +29,23 @@ log = logging.getLogger(__name__)
 class Loaded:
     """The plan, the manifests of the nodesets that it uses, and the client for the models that it asks.
 
-    ``env``: the nodeset with a panel, or None.
+    ``env``: the nodeset with a panel, or None. ``child_ports``: of a dynamic child.
     """
 
     plan: Plan
     nodesets: dict[str, NodesetManifest]
     env: NodesetManifest | None
     chat: ChatClient
+    hooks: Hooks
+    child_ports: PortResolver
 
 
 def load(run: RunDir, spec: Spec) -> Loaded:
     """Read, check and plan the graph of ``spec``. Raises GraphError with every problem, HostFailure for a
     server that cannot be borrowed, and what :func:`engine.evaluation.models.open_chat` raises."""
     overlay = Path(spec.active_workspace_dir) if spec.active_workspace_dir is not None else None
-    catalog = discover(standard_roots([*map(Path, spec.workspaces), run.root / "workspace"], overlay))
+    roots = standard_roots([*map(Path, spec.workspaces), run.root / "workspace"], overlay)
+    catalog = discover(roots)
     catalog, failures = with_servers(catalog, run.read_shared_urls(), spec.eval.worker_count)
     for failure in failures.values():
         raise failure
@@ -52,7 +58,8 @@ def load(run: RunDir, spec: Spec) -> Loaded:
     _tell_changes(spec, catalog)
     env = next((manifest for manifest in nodesets.values() if manifest.panel is not None), None)
     plan = plan_graph(graph, resolver(catalog))
-    return Loaded(plan, nodesets, env, open_chat(run, plan.graph))
+    hooks = Hooks([*global_hooks(roots), *enabled_hooks(plan.graph)])
+    return Loaded(plan, nodesets, env, open_chat(run, plan.graph), hooks, child_resolver(catalog))
 
 
 def _tell_changes(spec: Spec, catalog: Catalog) -> None:

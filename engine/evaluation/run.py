@@ -139,6 +139,8 @@ class Run:
             env_step_budget=step_budget_of(metadata.get("step_budget")),
             chat=loaded.chat,
             longest_calls_sec=longest_calls_sec(loaded.chat, loaded.plan.graph),
+            hooks=loaded.hooks,
+            child_ports=loaded.child_ports,
         )
         names = folder_names((e.index, task_of(dict(e.selectors)), e.repeat) for e in planned)
         recycles = [m.recycle_after for m in loaded.nodesets.values() if m.parallelism == "replicated"]
