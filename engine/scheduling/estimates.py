@@ -1,0 +1,207 @@
+"""How much a run will take, and where that figure comes from. Pure; loads nothing.
+
+A run is estimated in parts: its own processes, and each shared server that it uses. What was measured of
+exactly this run comes first, then what its submitter declared, then what one that runs now holds, then what
+other worker counts took, then what the nodesets' authors say. Video memory of which nobody said anything
+stays unknown, and the run starts alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Literal
+
+import msgspec
+
+from engine.scheduling.calibration import Calibration, Peak
+from engine.scheduling.need import COLD_MB, COLD_SHARE, Need, server_key
+from engine.store.records import NodesetNeed
+
+Basis = Literal["measured", "declared", "running", "scaled", "stated", "assumed"]
+
+SERVER_GROWTH = 1.25
+"""A server with more workers than it was ever seen with: its weights stay, its activations grow."""
+
+ASSUMED_RUN_MB, ASSUMED_WORKER_MB, ASSUMED_SERVER_MB = 1024.0, 1024.0, 4096.0
+"""Main memory of what nobody said anything about. It is reserved only until memory shows up, and the measured
+free memory gates as well."""
+
+
+class Figure(msgspec.Struct, frozen=True):
+    """An amount. margin_mb: what it may come to above that, until it has settled."""
+
+    mb: float
+    margin_mb: float
+    basis: Basis
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True):
+    """One tenant that the run needs. server: None for the run itself. vram: None is unknown.
+
+    after_sec: when past ones had reached their peak.
+    """
+
+    owner: str
+    server: NodesetNeed | None = None
+    vram: Figure | None
+    ram: Figure
+    after_sec: float = 0.0
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """What is asked for comes first, mostly a run, then the servers that it uses."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def run(self) -> Part:
+        return self.parts[0]
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether some part's video memory is."""
+        return any(part.vram is None for part in self.parts)
+
+    @property
+    def uncalibrated(self) -> list[str]:
+        """The parts that were never measured as they would run now, by owner."""
+        return [part.owner for part in self.parts if not _is_measured(part)]
+
+
+def estimate(
+    run_id: str,
+    need: Need,
+    calibration: Calibration,
+    running: Mapping[tuple[str, int], Peak] | None = None,
+    served: Callable[[str], int] = lambda key: 0,
+) -> Estimate:
+    """Estimate a run.
+
+    ``running``: (run key, workers) → what one that has settled holds so far. ``served``: the workers of other
+    runs that a server has already, by its key.
+    """
+    seen = (running or {}).get((need.run_key, need.worker_count), Peak())
+    parts = [_own_part(run_id, need, calibration.of_run(need), seen)]
+    for nodeset in need.shared:
+        workers = need.worker_count + served(server_key(nodeset))
+        declared = need.marginal_vram_mb is not None
+        parts.append(_server_part(nodeset, workers, calibration.of_server(nodeset), declared))
+    return Estimate(tuple(parts))
+
+
+def server_estimate(nodeset: NodesetNeed, calibration: Calibration) -> Estimate:
+    """Estimate a shared server that no run uses yet, for one worker."""
+    return Estimate((_server_part(nodeset, 1, calibration.of_server(nodeset), declared=False),))
+
+
+def _own_part(run_id: str, need: Need, peaks: Mapping[int, Peak], seen: Peak) -> Part:
+    workers = need.worker_count
+    vram, ram = _column(peaks, "vram_mb"), _column(peaks, "ram_mb")
+    return Part(
+        owner=run_id,
+        vram=_first(
+            Figure(0.0, 0.0, "declared") if need.marginal_vram_mb == 0 else None,
+            _measured(vram, workers, _vram_margin),
+            _declared(need.marginal_vram_mb),
+            _running(seen.vram_mb),
+            _scaled(vram, workers, _vram_margin, workers / max(vram, default=workers)),
+            _stated([nodeset.expected_vram_mb for nodeset in need.own], workers, 0.0, _vram_margin),
+            None if need.own else Figure(0.0, 0.0, "assumed"),  # a run process alone has nothing on a card
+        ),
+        ram=_first(
+            _measured(ram, workers, _ram_margin),
+            _running(seen.ram_mb),
+            _scaled(ram, workers, _ram_margin, workers / max(ram, default=workers)),
+            _stated(
+                [nodeset.expected_ram_mb for nodeset in need.own], workers, ASSUMED_WORKER_MB, _ram_margin
+            ),
+        )
+        or Figure(ASSUMED_RUN_MB + ASSUMED_WORKER_MB * workers, 0.0, "assumed"),
+        after_sec=_after(peaks, workers),
+    )
+
+
+def _server_part(nodeset: NodesetNeed, workers: int, peaks: Mapping[int, Peak], declared: bool) -> Part:
+    vram, ram = _column(peaks, "vram_mb"), _column(peaks, "ram_mb")
+    return Part(
+        owner=server_key(nodeset),
+        server=nodeset,
+        vram=_first(
+            _measured(vram, workers, _vram_margin),
+            _scaled(vram, workers, _vram_margin, SERVER_GROWTH),
+            _stated([nodeset.expected_vram_mb], 1, 0.0, _vram_margin),
+            Figure(0.0, 0.0, "declared") if declared else None,  # what was declared for the run covers it
+        ),
+        ram=_first(
+            _measured(ram, workers, _ram_margin),
+            _scaled(ram, workers, _ram_margin, SERVER_GROWTH),
+            _stated([nodeset.expected_ram_mb], 1, 0.0, _ram_margin),
+        )
+        or Figure(ASSUMED_SERVER_MB, 0.0, "assumed"),
+        after_sec=_after(peaks, workers),
+    )
+
+
+def _first(*figures: Figure | None) -> Figure | None:
+    return next((figure for figure in figures if figure is not None), None)
+
+
+def _measured(points: Mapping[int, float], workers: int, margin: Callable[[float], float]) -> Figure | None:
+    mb = points.get(workers)
+    return None if mb is None else Figure(mb, margin(mb), "measured")
+
+
+def _declared(mb: float | None) -> Figure | None:
+    return None if mb is None else Figure(mb, 0.0, "declared")
+
+
+def _running(mb: float | None) -> Figure | None:
+    return None if mb is None else Figure(mb, mb * COLD_SHARE + COLD_MB, "running")
+
+
+def _scaled(
+    points: Mapping[int, float], workers: int, margin: Callable[[float], float], growth: float
+) -> Figure | None:
+    """From other worker counts: what more workers took is enough; else on the line through the outermost
+    two, or, of a single one, ``growth`` times that."""
+    if not points:
+        return None
+    if above := [mb for count, mb in points.items() if count >= workers]:
+        mb = min(above)
+    else:
+        few, many = min(points), max(points)
+        slope = (points[many] - points[few]) / (many - few) if many > few else 0.0
+        mb = points[many] + max(0.0, slope) * (workers - many) if many > few else points[many] * growth
+    return Figure(mb, margin(mb), "scaled")
+
+
+def _stated(
+    each: list[int | None], times: int, otherwise: float, margin: Callable[[float], float]
+) -> Figure | None:
+    """What the authors say, ``times`` over; ``otherwise`` for those that say nothing, unless none does."""
+    if all(mb is None for mb in each):
+        return None
+    mb = sum(otherwise if mb is None else float(mb) for mb in each) * times
+    return Figure(mb, margin(mb), "stated")
+
+
+def _vram_margin(mb: float) -> float:
+    return 256.0 + 0.05 * mb if mb > 0 else 0.0
+
+
+def _ram_margin(mb: float) -> float:
+    return 256.0 + 0.1 * mb
+
+
+def _column(peaks: Mapping[int, Peak], name: Literal["vram_mb", "ram_mb"]) -> dict[int, float]:
+    found = {workers: getattr(peak, name) for workers, peak in peaks.items()}
+    return {workers: mb for workers, mb in found.items() if mb is not None}
+
+
+def _after(peaks: Mapping[int, Peak], workers: int) -> float:
+    exact = peaks.get(workers)
+    return exact.after_sec if exact else max((peak.after_sec for peak in peaks.values()), default=0.0)
+
+
+def _is_measured(part: Part) -> bool:
+    return part.vram is not None and part.vram.basis == "measured" and part.ram.basis == "measured"

@@ -1,0 +1,114 @@
+"""What a run asks of the machine, as its spec says it, and who has something of the machine already."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import blake2b
+from typing import Literal
+
+import msgspec
+
+from engine.store.records import NodesetNeed, Spec
+
+Priority = Literal["high", "normal", "low"]
+
+
+class Scheduling(msgspec.Struct, frozen=True, kw_only=True):
+    """``scheduling`` of spec.json. marginal_vram_mb: None is not known, 0 is no GPU.
+
+    gpus: UUIDs or labels of the cards to give it, all of them; none is one card of the scheduler's choice.
+    depends_on: runs that must complete first.
+    """
+
+    marginal_vram_mb: float | None = None
+    exclusive_gpu: bool = False
+    priority: Priority = "normal"
+    gpus: tuple[str, ...] = ()
+    depends_on: tuple[str, ...] = ()
+
+
+class Need(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run will load, and what its submitter said about it."""
+
+    graph_name: str
+    graph_hash: str
+    worker_count: int = 1
+    nodesets: tuple[NodesetNeed, ...] = ()
+    marginal_vram_mb: float | None = None
+    exclusive_gpu: bool = False
+    gpus: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, spec: Spec) -> Need:
+        """What ``spec`` asks. Raises msgspec.ValidationError for a ``scheduling`` that is none."""
+        asked = msgspec.convert(spec.scheduling, Scheduling)
+        return cls(
+            graph_name=spec.eval.graph_name,
+            graph_hash=spec.needs.graph_hash,
+            worker_count=spec.eval.worker_count,
+            nodesets=tuple(spec.needs.nodesets),
+            marginal_vram_mb=asked.marginal_vram_mb,
+            exclusive_gpu=asked.exclusive_gpu,
+            gpus=asked.gpus,
+        )
+
+    @property
+    def run_key(self) -> str:
+        """What a run's memory depends on, its worker count apart: its graph, and its nodesets' sources."""
+        sources = sorted((nodeset.name, nodeset.source_hash) for nodeset in self.nodesets)
+        return blake2b(msgspec.json.encode([self.graph_hash, sources]), digest_size=16).hexdigest()
+
+    @property
+    def shared(self) -> list[NodesetNeed]:
+        """The nodesets that one server serves to all runs."""
+        return [nodeset for nodeset in self.nodesets if nodeset.parallelism == "shared"]
+
+    @property
+    def own(self) -> list[NodesetNeed]:
+        """The nodesets of which every worker has its own."""
+        return [nodeset for nodeset in self.nodesets if nodeset.parallelism != "shared"]
+
+
+def server_key(nodeset: NodesetNeed) -> str:
+    """What a shared server goes by: servers of the same nodeset at other sources stand beside each other."""
+    return f"server:{nodeset.name}@{nodeset.source_hash[:12]}"
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """What an owner is expected to take of a pool; the margin above it goes when the owner has settled."""
+
+    mb: float
+    margin_mb: float = 0.0
+
+
+class Tenant(msgspec.Struct, frozen=True, kw_only=True):
+    """A running run, or a shared server, as admission sees it.
+
+    owner: its run id, or its server key. claims: by pool. peaks: the most it was seen to hold, by pool.
+    settled: it works, has stopped growing, and past runs had reached their peak by now. cold: nothing was
+    known of it when it started. lasting: waiting does not end it (a server that the operator keeps).
+    ending: a server that is being unloaded. users: the runs that use it.
+    """
+
+    owner: str
+    cards: tuple[str, ...] = ()
+    claims: Mapping[str, Claim] = {}
+    peaks: Mapping[str, float] = {}
+    settled: bool = False
+    cold: bool = False
+    exclusive: bool = False
+    lasting: bool = False
+    ending: bool = False
+    users: Sequence[str] = ()
+    workers: int = 1
+
+    def standing_mb(self, pool: str) -> float:
+        """What must be left to it of ``pool``, whatever it holds of that at the moment."""
+        claim = self.claims.get(pool, Claim(0.0))
+        expected = claim.mb + (0.0 if self.settled else claim.margin_mb)
+        peak = self.peaks.get(pool, 0.0)
+        return max(expected, peak + (peak * COLD_SHARE + COLD_MB if self.cold and peak else 0.0))
+
+
+COLD_SHARE, COLD_MB = 0.25, 512.0
+"""What a tenant of which nothing was known may still grow, beyond the most that it was seen to hold."""

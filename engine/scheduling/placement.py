@@ -1,0 +1,278 @@
+"""Where a job goes, and what it takes there; or the reason why it can go nowhere now."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import msgspec
+
+from engine.scheduling.accounts import Accounts, Card, cleared
+from engine.scheduling.estimates import Basis, Estimate, Figure, Part
+from engine.scheduling.holds import Hold
+from engine.scheduling.machine import RAM
+from engine.scheduling.need import Claim, Need, Tenant
+from engine.scheduling.reasons import Reason, listed
+from engine.scheduling.seating import Request, Seat, Seating, seat
+from engine.scheduling.shortage import explain, impossible, kept, never, title, unreadable
+from engine.store.records import NodesetNeed
+
+
+class Seated(msgspec.Struct, frozen=True, kw_only=True):
+    """A tenant as it is to be. server: None for the run itself. load: whether it is to be started; a server
+    that runs already only has new claims. cards: where it is counted. visible: the UUIDs for its
+    ``CUDA_VISIBLE_DEVICES``; None is to leave that alone, where no driver tells the cards. after_sec: when
+    past ones had reached their peak.
+    """
+
+    owner: str
+    server: NodesetNeed | None
+    load: bool
+    cards: tuple[str, ...]
+    visible: tuple[str, ...] | None
+    claims: Mapping[str, Claim]
+    after_sec: float
+
+
+class Start(msgspec.Struct, frozen=True, kw_only=True):
+    """An admission. servers: all that the run uses. basis: ``vram`` and ``ram`` → where the run's figure
+    comes from, None where there is none.
+    """
+
+    run_id: str
+    run: Seated
+    servers: tuple[Seated, ...]
+    basis: Mapping[str, Basis | None]
+    cold: bool
+    exclusive: bool
+    workers: int
+
+
+def request_for(run_id: str, need: Need, estimated: Estimate, accounts: Accounts) -> Request:
+    """What is to be found room for, given the servers that run already."""
+    estimate = Estimate(tuple(_on_this_machine(part, accounts) for part in estimated.parts))
+    missing = tuple(part for part in estimate.parts if part.owner not in accounts.tenants)
+    present = [part for part in estimate.parts if part.owner in accounts.tenants]
+    unstated = need.marginal_vram_mb is None and estimate.run.ram.basis == "assumed"
+    unknown = any(part.vram is None for part in missing) or (not accounts.cards and unstated)
+    return Request(
+        run_id=run_id,
+        workers=need.worker_count,
+        estimate=estimate,
+        parts=missing,
+        growth=_growth(present, accounts),
+        using=tuple(part.owner for part in present),
+        pinned=pinned_cards(need, accounts),
+        alone=bool(accounts.cards) and (need.exclusive_gpu or unknown),
+        cold=unknown and not need.exclusive_gpu,
+    )
+
+
+def pinned_cards(need: Need, accounts: Accounts) -> tuple[str, ...]:
+    """The cards that were asked for, by UUID; what names none stays as it was written."""
+    by_label = {card.label: uuid for uuid, card in accounts.cards.items()}
+    return tuple(by_label.get(name, name) for name in need.gpus)
+
+
+def never_fits(request: Request, bare: Accounts) -> Reason | None:
+    """Why the machine could not take the job with nothing else on it. None, too, where that cannot be told.
+
+    ``bare``: the machine as :func:`emptied` shows it, for which ``request`` was made.
+    """
+    if reason := impossible(request, bare):
+        return reason
+    if bare.ram is None or (request.needs_card and not bare.cards):
+        return None
+    seating = seat(request, bare, lambda *_: True, _fullest_first)
+    return never(request, bare, seating) if seating.unseated else None
+
+
+def place(request: Request, accounts: Accounts, holds: Sequence[Hold], *, spread: bool) -> Start | Reason:
+    """Find room for a job that fits the machine. ``spread``: on the least crowded card, else the fullest."""
+    ending = [owner for owner in request.using if accounts.tenants[owner].ending]
+    if ending:
+        return Reason(
+            "server_ending", f"{title(ending[0])} is being unloaded, and is loaded again after that"
+        )
+    if request.needs_card and (reason := unreadable(accounts)):
+        return reason
+    if reason := _not_first(request, accounts):
+        return reason
+    in_the_way: list[Hold] = []
+
+    def is_open(part: Part, cards: Seat, seating: Seating) -> bool:
+        if not all(_is_free(card, request, accounts) for card in cards):
+            return False
+        taking = dict(seating.demand)
+        for card in cards:
+            if part.vram:
+                mb = part.vram.mb + part.vram.margin_mb
+                taking[card.pool.key] = taking.get(card.pool.key, 0.0) + mb
+        hold = _delayed(holds, accounts, taking, [card.uuid for card in cards], request.using)
+        if hold:
+            in_the_way.append(hold)
+        return hold is None
+
+    seating = seat(request, accounts, is_open, _emptiest_first if spread else _fullest_first)
+    if seating.unseated:
+        return explain(request, accounts, seating, in_the_way[0] if in_the_way else None)
+    cards = [card.uuid for seats in seating.cards.values() for card in seats]
+    hold = _delayed(holds, accounts, seating.demand, cards, request.using)
+    return kept(hold, accounts) if hold else _start(request, seating, accounts)
+
+
+def book(start: Start, accounts: Accounts) -> None:
+    """Enter an admission into the accounts, so that the next one is measured against what is left."""
+    for seated in (start.run, *start.servers):
+        new = Tenant(
+            owner=seated.owner,
+            cards=seated.cards,
+            claims=seated.claims,
+            cold=start.cold and seated.load,
+            exclusive=start.exclusive and seated is start.run,
+            users=() if seated is start.run else (start.run_id,),
+            workers=start.workers,
+        )
+        tenant = accounts.tenants.setdefault(seated.owner, new)
+        for key, claim in seated.claims.items():
+            if pool := accounts.pool(key):
+                more = claim.mb + claim.margin_mb - pool.standing.get(seated.owner, 0.0)
+                pool.book(seated.owner, max(0.0, more))
+        for card in (accounts.cards[uuid] for uuid in seated.cards if uuid in accounts.cards):
+            card.owners[seated.owner] = tenant
+            if tenant.exclusive:
+                card.exclusive = seated.owner
+
+
+def hold_for(
+    request: Request, accounts: Accounts, waited_sec: float, before: Sequence[str], taken: Collection[str]
+) -> Hold | None:
+    """What to keep for a job that does not fit now; None where keeping would not help it.
+
+    ``before``: the cards kept for it so far. ``taken``: cards kept for jobs ahead of it. Memory that others
+    than ours hold does not come free by waiting: a card on which they leave no room is not kept.
+    """
+    if request.cold and not accounts.cards:
+        return Hold(request.run_id, waited_sec, (), {RAM: 0.0}, alone=True)
+    later = cleared(accounts, request.using)
+
+    def is_open(part: Part, cards: Seat, seating: Seating) -> bool:
+        return all(_is_free(card, request, later) for card in cards)
+
+    def order(cards: Seat) -> tuple[object, ...]:
+        now = min(accounts.cards[card.uuid].pool.available_mb for card in cards)
+        return (
+            not all(card.uuid in before for card in cards),
+            any(card.uuid in taken for card in cards),
+            -now,
+            [card.label for card in cards],
+        )
+
+    seating = seat(request, later, is_open, order)
+    if seating.unseated:
+        return None
+    limits = {}
+    for key, mb in seating.demand.items():
+        pool = later.pool(key)
+        if pool:
+            kept = sum(pool.standing.get(owner, 0.0) for owner in request.using)
+            limits[key] = max(0.0, pool.available_mb + kept - mb)
+    chosen = tuple(dict.fromkeys(card.uuid for cards in seating.cards.values() for card in cards))
+    return Hold(request.run_id, waited_sec, chosen, limits, request.alone)
+
+
+def _not_first(request: Request, accounts: Accounts) -> Reason | None:
+    """Where only main memory counts, a run of which nothing is known has the whole of it to itself."""
+    others = [owner for owner in accounts.tenants if owner not in request.using]
+    if not request.cold or accounts.cards or not others:
+        return None
+    who = listed(map(title, others))
+    return Reason("cold_start_wait", f"nothing is known yet of what it takes, so it starts alone; {who} runs")
+
+
+def _on_this_machine(part: Part, accounts: Accounts) -> Part:
+    """Without a driver nothing is known of cards, and only what was declared for one counts."""
+    if accounts.driver != "absent" or (part.vram and part.vram.basis == "declared"):
+        return part
+    return msgspec.structs.replace(part, vram=Figure(0.0, 0.0, "assumed"))
+
+
+def _growth(present: Iterable[Part], accounts: Accounts) -> dict[str, float]:
+    growth: dict[str, float] = {}
+    for part in present:
+        for key, claim in _claims(part, accounts.tenants[part.owner].cards, accounts).items():
+            pool = accounts.pool(key)
+            standing = pool.standing.get(part.owner, 0.0) if pool else 0.0
+            growth[key] = growth.get(key, 0.0) + max(0.0, claim.mb + claim.margin_mb - standing)
+    return {key: mb for key, mb in growth.items() if mb > 0}
+
+
+def _claims(part: Part, cards: Sequence[str], accounts: Accounts) -> dict[str, Claim]:
+    claims = {RAM: Claim(part.ram.mb, part.ram.margin_mb)}
+    for uuid in cards:
+        pool = accounts.pool(uuid)
+        if pool and part.vram:
+            before = claims.get(pool.key, Claim(0.0))  # where a card has no memory of its own
+            claims[pool.key] = Claim(before.mb + part.vram.mb, before.margin_mb + part.vram.margin_mb)
+    return claims
+
+
+def _is_free(card: Card, request: Request, accounts: Accounts) -> bool:
+    if not card.fresh or card.exclusive or card.neighbour_exclusive:
+        return False
+    if not request.alone:
+        return True
+    others = [owner for owner in card.owners if not _is_only_used_by(owner, request, accounts)]
+    return not others and not card.neighbour_occupied
+
+
+def _is_only_used_by(owner: str, request: Request, accounts: Accounts) -> bool:
+    return owner in request.using and set(accounts.tenants[owner].users) <= {request.run_id}
+
+
+def _delayed(
+    holds: Sequence[Hold],
+    accounts: Accounts,
+    taking: Mapping[str, float],
+    cards: Collection[str],
+    using: Collection[str],
+) -> Hold | None:
+    return next((hold for hold in holds if hold.is_delayed_by(accounts, taking, cards, using)), None)
+
+
+def _start(request: Request, seating: Seating, accounts: Accounts) -> Start:
+    run, *servers = (_seated(part, seating, accounts) for part in request.estimate.parts)
+    own = request.estimate.run
+    return Start(
+        run_id=request.run_id,
+        run=run,
+        servers=tuple(servers),
+        basis={"vram": own.vram.basis if own.vram else None, "ram": own.ram.basis},
+        cold=request.cold,
+        exclusive=request.alone and not request.cold,
+        workers=request.workers,
+    )
+
+
+def _seated(part: Part, seating: Seating, accounts: Accounts) -> Seated:
+    load = part.owner in seating.cards
+    if load:
+        cards = tuple(card.uuid for card in seating.cards[part.owner])
+    else:
+        cards = accounts.tenants[part.owner].cards
+    return Seated(
+        owner=part.owner,
+        server=part.server,
+        load=load,
+        cards=cards,
+        visible=None if accounts.driver == "absent" else cards,
+        claims=_claims(part, cards, accounts),
+        after_sec=part.after_sec,
+    )
+
+
+def _fullest_first(cards: Seat) -> tuple[object, ...]:
+    return sum(card.pool.available_mb for card in cards), cards[0].label
+
+
+def _emptiest_first(cards: Seat) -> tuple[object, ...]:
+    return sum(len(card.owners) for card in cards), *_fullest_first(cards)

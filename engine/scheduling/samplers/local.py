@@ -1,0 +1,48 @@
+"""The machine that this process runs on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine.scheduling.machine import Root, Sample
+from engine.scheduling.samplers.memory import MemorySampler
+from engine.scheduling.samplers.nvml import NvmlSampler
+from engine.scheduling.samplers.processes import ProcessSampler
+
+_MB = 1 << 20
+_FEWEST_INODES = 100
+"""With fewer names left a disk counts as full: a run makes dozens of files."""
+
+
+class LocalMachine:
+    """Cards, main memory, processes, and the disk that holds ``outputs``."""
+
+    def __init__(self, outputs: Path) -> None:
+        self._outputs = outputs
+        self._nvml = NvmlSampler()
+        self._memory = MemorySampler()
+        self._processes = ProcessSampler()
+
+    def sample(self, roots: Sequence[Root]) -> Sample:
+        """Read it now. Takes milliseconds; a driver that hangs holds it up for as long."""
+        driver, gpus, problems = self._nvml.read()
+        return Sample(
+            gpus=gpus,
+            driver=driver,
+            memory=self._memory.read(),
+            processes=self._processes.read({root.pid for root in roots}),
+            disk_free_mb=disk_free_mb(self._outputs),
+            problems=problems,
+        )
+
+
+def disk_free_mb(folder: Path) -> float:
+    """What may still be written there; 0 where no further file can be made, or the folder is gone."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError:
+        return 0.0
+    out_of_names = disk.f_files > 0 and disk.f_favail < _FEWEST_INODES
+    return 0.0 if out_of_names else disk.f_bavail * disk.f_frsize / _MB

@@ -1,0 +1,139 @@
+"""Which cards each part of a job would get. No part is ever spread over the free memory of two cards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine.scheduling.accounts import Accounts, Card, Pool
+from engine.scheduling.estimates import Estimate, Figure, Part
+from engine.scheduling.machine import RAM
+
+COLD_ROOM = 0.5
+"""A part of which nothing is known starts where at least this share of a card is free."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What one admission has to find room for.
+
+    estimate: of all that it uses, as this machine counts it. parts: what would be started. growth: pool → MB
+    by which servers that run already would grow. using: those servers. pinned: the cards that it must get,
+    all of them. alone: it needs its card to itself; everything that it starts then goes there. cold: nothing
+    is known of it.
+    """
+
+    run_id: str
+    workers: int
+    estimate: Estimate
+    parts: tuple[Part, ...]
+    growth: Mapping[str, float]
+    using: tuple[str, ...]
+    pinned: tuple[str, ...]
+    alone: bool
+    cold: bool
+
+    @property
+    def needs_card(self) -> bool:
+        return self.alone or bool(self.pinned) or any(_wants_card(part) for part in self.parts)
+
+
+@dataclass
+class Seating:
+    """cards: owner → the cards it would get. demand: pool → MB, margins included. unseated: the pool, or the
+    part, for which there is no room.
+    """
+
+    cards: dict[str, tuple[Card, ...]] = field(default_factory=dict)
+    demand: dict[str, float] = field(default_factory=dict)
+    unseated: Part | Pool | None = None
+
+
+Seat = tuple[Card, ...]
+
+
+def seat(
+    request: Request,
+    accounts: Accounts,
+    is_open: Callable[[Part, Seat, Seating], bool],
+    order: Callable[[Seat], tuple[Any, ...]],
+) -> Seating:
+    """Seat every part, the largest first; each on the first seat, by ``order``, that ``is_open`` and fits."""
+    seating = Seating(demand=dict(request.growth))
+    for key, mb in request.growth.items():
+        pool = accounts.pool(key)
+        if pool is None or mb > pool.available_mb:
+            seating.unseated = pool
+            return seating
+    every = _seats(request, accounts)
+    for part in sorted(request.parts, key=_vram, reverse=True):
+        if not (request.alone or _wants_card(part) or (part.server is None and request.pinned)):
+            seating.cards[part.owner] = ()
+            continue
+        same = next(iter(seating.cards.values()), None) if request.alone else None
+        choices = [same] if same else sorted(every(part), key=order)
+        found = next((s for s in choices if _fits(part, s, seating) and is_open(part, s, seating)), None)
+        if found is None:
+            seating.unseated = part
+            return seating
+        _take(part, found, seating)
+    _seat_in_memory(request, accounts, seating)
+    return seating
+
+
+def wanted_mb(figure: Figure, pool: Pool) -> float:
+    """What must be free: with its margin, unless there is nobody beside it whom that protects."""
+    beside = pool.neighbours_mb > 0 or any(mb > 0 for mb in pool.standing.values())
+    return figure.mb + figure.margin_mb if beside else figure.mb
+
+
+def allowed_cards(request: Request, accounts: Accounts) -> list[Card]:
+    """The cards that it may be given at all."""
+    if request.pinned:
+        return [accounts.cards[uuid] for uuid in request.pinned if uuid in accounts.cards]
+    return list(accounts.cards.values())
+
+
+def _seats(request: Request, accounts: Accounts) -> Callable[[Part], list[Seat]]:
+    cards = allowed_cards(request, accounts)
+    each: list[Seat] = [(card,) for card in cards]
+    together: list[Seat] = [tuple(cards)] if request.pinned else each
+    return lambda part: together if part.server is None or request.alone else each
+
+
+def _fits(part: Part, cards: Seat, seating: Seating) -> bool:
+    for card in cards:
+        left = card.pool.available_mb - seating.demand.get(card.pool.key, 0.0)
+        wanted = wanted_mb(part.vram, card.pool) if part.vram else COLD_ROOM * card.pool.total_mb
+        if wanted > left:
+            return False
+    return True
+
+
+def _take(part: Part, cards: Seat, seating: Seating) -> None:
+    seating.cards[part.owner] = cards
+    for card in cards:
+        if part.vram:
+            key = card.pool.key
+            mb = part.vram.mb + part.vram.margin_mb
+            seating.demand[key] = seating.demand.get(key, 0.0) + mb
+
+
+def _seat_in_memory(request: Request, accounts: Accounts, seating: Seating) -> None:
+    ram = accounts.ram
+    if ram is None:
+        return
+    taken = seating.demand.get(RAM, 0.0)
+    wanted = sum(wanted_mb(part.ram, ram) for part in request.parts)
+    seating.demand[RAM] = taken + sum(part.ram.mb + part.ram.margin_mb for part in request.parts)
+    if wanted > 0 and taken + wanted > ram.available_mb:
+        seating.unseated = ram
+
+
+def _vram(part: Part) -> float:
+    return part.vram.mb if part.vram else float("inf")
+
+
+def _wants_card(part: Part) -> bool:
+    return part.vram is None or part.vram.mb > 0
