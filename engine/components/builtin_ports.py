@@ -48,17 +48,17 @@ _LLM_INPUTS = (
 )
 _LLM_OUTPUTS = (Port("response", "TEXT"), Port("responses", "LIST[TEXT]"))
 _PARSED = (Port("value", "TEXT"), Port("index", "DISCRETE_ACTION"), Port("rest", "TEXT"))
-_TEXT = Ports((Port("text", "TEXT", optional=True),))
+_TEXT = Ports((Port("text", "TEXT", optional=True),), open_inputs=True)
 
 _FIXED = {
-    "actionLog": Ports((Port("action", optional=True),)),
+    "actionLog": Ports((Port("action", optional=True),), open_inputs=True),
     "compositeNode": Ports(),
     # Each selector of the episode is an output of its own name, too.
     "episodeSource": Ports(
         outputs=(Port("episode_index"), Port("seed"), Port("selectors")), open_outputs=True
     ),
     "historyLog": Ports((Port("entry", "TEXT", optional=True),), (Port("history", "TEXT"),)),
-    "metrics": Ports((Port("metrics", optional=True),)),
+    "metrics": Ports((Port("metrics", optional=True),), open_inputs=True),
     "note": Ports(),
     "pointCloudViewer": Ports(open_inputs=True),
     "stateContainer": Ports(),
@@ -73,19 +73,22 @@ def resolve_builtin(node: Node) -> Ports | None:
     """Ports of a built-in node; None where its type is none of these.
 
     A port that ``config.ports`` declares is optional unless it says ``required: true``, as in saved graphs.
-    Raises ValueError for a declaration that cannot be read.
+    Sinks log whatever comes, and a template takes any name, so that these take other inputs too. Raises
+    ValueError for a declaration that cannot be read.
     """
     config = node.config
     match node.type:
         case "graphIn":
             return Ports(outputs=(Port("value", _wire_type(config, "wireType")),))
         case "graphOut":
-            value = Port("value", _wire_type(config, "wireType"), optional=True)
-            return Ports((value,), (value,))
+            wire_type = _wire_type(config, "wireType")
+            takes = "ANY" if wire_type == "METRICS" else wire_type  # a verdict may come as JSON text
+            return Ports((Port("value", takes, optional=True),), (Port("value", wire_type, optional=True),))
         case "imageViewer":
-            return Ports(_declared(config, "IMAGE") or (Port("rgb", "IMAGE", optional=True),))
+            ports = _declared(config, "IMAGE") or (Port("rgb", "IMAGE", optional=True),)
+            return Ports(ports, open_inputs=True)
         case "llmCall":
-            return Ports(_declared(config, "TEXT") or _LLM_INPUTS, _LLM_OUTPUTS)
+            return Ports(_declared(config, "TEXT") or _LLM_INPUTS, _LLM_OUTPUTS, open_inputs=True)
         case "nullSource":
             return Ports(outputs=(Port("value", _wire_type(config, "wire_type")),))
     return _FIXED.get(node.type)

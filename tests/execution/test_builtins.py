@@ -122,6 +122,11 @@ def test_types_that_need_a_handler_have_one():
     assert not handled & SINKS
 
 
+def test_a_verdict_may_come_as_json_text():
+    verdict = ports("graphOut", wireType="METRICS")
+    assert (verdict.inputs[0].wire_type, verdict.outputs[0].wire_type) == ("ANY", "METRICS")
+
+
 def test_ports_that_follow_from_the_config():
     assert ports("nullSource", wire_type="IMAGE").outputs == (Port("value", "IMAGE"),)
     assert ports("graphOut", wireType="BOOL").inputs == (Port("value", "BOOL", optional=True),)

@@ -24,8 +24,16 @@ from tests.fakes.canvas_server import MSGPACK, pack, to_json, unpack
 from tests.fakes.lent_host import Lent, lent
 
 ECHO = '''
-from app.components import BaseCanvasNode, BaseNodeSet, PortDef
+from app.components import BaseCanvasNode, BaseNodeSet, DynamicFireListNode, FireList, FireSpec, PortDef
 from app.graph_def import ContainerDef, StateDef
+
+
+class Spawn(DynamicFireListNode):
+    node_type = "echo__spawn"
+
+    async def forward(self, inputs, ctx):
+        children = [FireSpec("echo__echo", inputs={"key": "k"}, label="first", capture_outputs=["about"])]
+        return FireList(children, spawner_outputs={"count": 1}, aggregator={"kind": "merge_all"})
 
 
 class Echo(BaseCanvasNode):
@@ -59,7 +67,7 @@ class EchoNodeSet(BaseNodeSet):
     env = {"ECHO": "1"}
 
     def get_tools(self):
-        return [Echo()]
+        return [Echo(), Spawn()]
 
     def get_containers(self):
         return [ContainerDef(id="memory", label="Memory", states={"words": StateDef(type="accumulator")})]
@@ -113,7 +121,7 @@ def test_it_says_what_it_is_as_agentcanvas_asks(echo: Lent) -> None:
         "1.0",
         "says what it hears",
     )
-    (function,) = manifest["functions"]
+    function = manifest["functions"][0]
     assert (function["name"], function["description"]) == ("echo__echo", "an echo")
     assert [p["name"] for p in function["input_ports"] if p["optional"]] == ["depth", "key"]
     assert [p["wire_type"] for p in function["output_ports"]] == ["IMAGE", "DEPTH", "ANY"]
@@ -162,6 +170,22 @@ def test_a_partition_of_the_nodeset_s_container_is_evicted(echo: Lent) -> None:
     assert (status, json.loads(data)["key"], json.loads(data)["evicted"]) == (200, "ep1", 1)
     assert call(echo, {"rgb": FRAME, "key": "ep1"})["about"]["words"] == ["word"]
     assert ask(f"{echo.url}/containers/evict", b"{}")[0] == 400
+
+
+@pytest.mark.parametrize("kind", [MSGPACK, "application/json"])
+def test_dynamic_children_are_handed_over_as_agentcanvas_has_them(echo: Lent, kind: str) -> None:
+    body = pack({"inputs": {}}) if kind == MSGPACK else b'{"inputs": {}}'
+    status, data = ask(f"{echo.url}/call/echo__spawn", body, kind)
+    reply = unpack(data) if kind == MSGPACK else json.loads(data)
+    child = {"node_type": "echo__echo", "inputs": {"key": "k"}, "config": {}, "label": "first"}
+    assert (status, reply["__firelist__"]) == (
+        200,
+        {
+            "specs": [{**child, "capture_outputs": ["about"]}],
+            "spawner_outputs": {"count": 1},
+            "aggregator": {"kind": "merge_all"},
+        },
+    )
 
 
 def test_what_goes_wrong_is_told_by_its_status(echo: Lent) -> None:
