@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from engine.cli.sources import read_sources, server_option, workspace_option
+from engine.cli.trust import trust_option
 
 if TYPE_CHECKING:
     from engine.control.reports import StartRequest
@@ -47,6 +48,7 @@ def request_options(default_count: int | None) -> Callable[[F], F]:
         click.option("--label", default="", metavar="L", help="A name by which the run is found again."),
         workspace_option,
         server_option,
+        trust_option,
     ]
 
     def decorate(function: F) -> F:
@@ -82,6 +84,7 @@ def build_request(graph: str, options: dict[str, Any], default_count: int | None
         label=options["label"],
         workspaces=sources.workspaces,
         servers=sources.servers,
+        trust_hooks=options["trust_hooks"],
     )
 
 

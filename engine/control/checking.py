@@ -2,45 +2,85 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from engine.components.catalog import Catalog, NodesetManifest
 from engine.components.checking import all_problems, needed_nodesets
 from engine.components.discover import discover
-from engine.components.roots import standard_roots
+from engine.components.hook_files import global_hooks
+from engine.components.roots import NodesetRoot, standard_roots
+from engine.control.hook_trust import is_trusted
 from engine.control.model_problems import model_problems
-from engine.control.reports import NOTHING_MORE, CheckReport, NodesetUse, NotFoundError, Sources
-from engine.graph.model import Graph, GraphError, Problem
-from engine.graph.read import load_graph, parse_graph
+from engine.control.needs import unmet_needs
+from engine.control.reports import (
+    NOTHING_MORE,
+    CheckReport,
+    HookUse,
+    Missing,
+    NodesetUse,
+    NotFoundError,
+    Sources,
+)
+from engine.graph.expand import expand
+from engine.graph.hooks import enabled_hooks
+from engine.graph.model import Graph, GraphError, Hook, Problem
+from engine.graph.read import dump_graph, load_graph, parse_graph
 from engine.store.records import Needs, NodesetNeed
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A graph that was looked at. ``graph`` is None where it could not even be read."""
+    """A graph that was looked at. ``graph`` is None where it could not even be read.
+
+    ``missing``: what it needs that is not installed; ``unmet``: the problems that say no more than that.
+    """
 
     name: str
     source: str
     graph: Graph | None
     problems: list[Problem]
     nodesets: list[NodesetManifest] = field(default_factory=list)
+    missing: list[Missing] = field(default_factory=list)
+    unmet: list[Problem] = field(default_factory=list)
 
     @property
     def errors(self) -> list[Problem]:
-        return [problem for problem in self.problems if problem.severity == "error"]
+        return [problem for problem in (*self.unmet, *self.problems) if problem.severity == "error"]
+
+    @property
+    def hooks(self) -> list[Hook]:
+        """The hooks that are the graph's own."""
+        return enabled_hooks(expand(self.graph).graph) if self.graph is not None else []
+
+    @property
+    def hooks_trusted(self) -> bool:
+        return not self.hooks or (self.graph is not None and is_trusted(graph_hash(dump_graph(self.graph))))
+
+
+def roots_of(root: Path, sources: Sources = NOTHING_MORE) -> list[NodesetRoot]:
+    """Where nodesets, graphs and hooks come from, the first before the others."""
+    overlay = Path(sources.active_workspace_dir) if sources.active_workspace_dir else None
+    return standard_roots([*map(Path, sources.workspaces), root / "workspace"], overlay)
 
 
 def open_catalog(root: Path, sources: Sources = NOTHING_MORE) -> Catalog:
     """What is installed for a root, and what the workspaces of ``sources`` hold."""
-    overlay = Path(sources.active_workspace_dir) if sources.active_workspace_dir else None
-    return discover(standard_roots([*map(Path, sources.workspaces), root / "workspace"], overlay))
+    return discover(roots_of(root, sources))
+
+
+def workspace_hooks(root: Path, sources: Sources = NOTHING_MORE) -> tuple[Sequence[Hook], list[Problem]]:
+    """The hooks that every run of these sources has, and why they cannot be read."""
+    try:
+        return global_hooks(roots_of(root, sources)), []
+    except GraphError as error:
+        return (), error.problems
 
 
 def borrow(catalog: Catalog, servers: Mapping[str, str], workers: int = 1) -> tuple[Catalog, list[Problem]]:
@@ -70,7 +110,9 @@ def prepare(catalog: Catalog, graph: str | Mapping[str, Any], root: Path) -> Pre
 
     nodesets = [catalog.nodesets[name] for name in needed_nodesets(loaded) if name in catalog.nodesets]
     problems = all_problems(loaded, catalog) + model_problems(root, loaded)
-    return Prepared(name or loaded.name or Path(source).stem, source, loaded, problems, nodesets)
+    missing, unmet, others = unmet_needs(loaded, catalog, problems)
+    name = name or loaded.name or Path(source).stem
+    return Prepared(name, source, loaded, others, nodesets, missing, unmet)
 
 
 def _find_graph(catalog: Catalog, wanted: str) -> tuple[str, str]:
@@ -87,13 +129,18 @@ def _find_graph(catalog: Catalog, wanted: str) -> tuple[str, str]:
     raise NotFoundError(f"no graph is called {wanted!r}; {'near' if near else 'there are'}: {known}")
 
 
-def check_report(prepared: Prepared) -> CheckReport:
-    """What ``check`` answers."""
+def check_report(prepared: Prepared, everywhere: Sequence[Hook] = ()) -> CheckReport:
+    """What ``check`` answers. ``everywhere``: the workspace's hooks."""
+    hooks = [_hook_use(hook, "workspace") for hook in everywhere if hook.enabled]
     return CheckReport(
         graph=prepared.name or Path(prepared.source).stem,
         path=prepared.source,
         problems=prepared.problems,
+        loads=prepared.graph is not None,
         nodes=len(prepared.graph.nodes) if prepared.graph else 0,
+        missing=prepared.missing,
+        hooks=hooks + [_hook_use(hook, "graph") for hook in prepared.hooks],
+        hooks_trusted=prepared.hooks_trusted,
         nodesets=[
             NodesetUse(
                 name=manifest.name,
@@ -105,6 +152,20 @@ def check_report(prepared: Prepared) -> CheckReport:
             for manifest in prepared.nodesets
         ],
     )
+
+
+def _hook_use(hook: Hook, origin: Literal["workspace", "graph"]) -> HookUse:
+    matches = hook.match_node_id or hook.match_node_type
+    return HookUse(event=hook.event, command=hook.command, matches=matches, origin=origin)
+
+
+def hook_problems(prepared: Prepared) -> list[Problem]:
+    """What a start would run that nobody has allowed: one for each of the graph's hooks."""
+    remedy = "look at what it does, then --trust-hooks"
+    return [
+        Problem("untrusted-hook", f"hook on {hook.event!r}", f"would run {hook.command!r} as you", remedy)
+        for hook in prepared.hooks
+    ]
 
 
 def needs_of(saved: Mapping[str, Any], nodesets: list[NodesetManifest]) -> Needs:

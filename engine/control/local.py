@@ -12,7 +12,8 @@ import msgspec
 
 from engine.components.catalog import Catalog
 from engine.components.checking import needed_nodesets
-from engine.control import checking, look, verify
+from engine.components.roots import graph_files
+from engine.control import checking, hook_trust, look, verify
 from engine.control.cancel import cancel_run
 from engine.control.reports import (
     NOTHING_MORE,
@@ -24,6 +25,7 @@ from engine.control.reports import (
     RunReport,
     Sources,
     StartRequest,
+    UntrustedHooksError,
     VerifyReport,
 )
 from engine.control.requests import request_problems, sources_problems, unused_servers
@@ -49,10 +51,24 @@ class LocalControl:
         self._children: dict[str, subprocess.Popen[bytes]] = {}
 
     def check(self, graph: str, sources: Sources = NOTHING_MORE) -> CheckReport:
+        return self._check([graph], sources)[0]
+
+    def check_folder(self, folder: Path, sources: Sources = NOTHING_MORE) -> list[CheckReport]:
+        files = graph_files(folder)
+        reports = self._check([str(file) for file in files], sources)
+        for file, report in zip(files, reports, strict=True):
+            report.graph = file.relative_to(folder).with_suffix("").as_posix()
+        return reports
+
+    def _check(self, graphs: Sequence[str], sources: Sources) -> list[CheckReport]:
         catalog, problems = checking.borrow(self.nodesets(sources), sources.servers)
-        prepared = checking.prepare(catalog, graph, self.root)
-        prepared.problems.extend(problems)
-        return checking.check_report(prepared)
+        hooks, unread = checking.workspace_hooks(self.root, sources)
+        reports = []
+        for graph in graphs:
+            prepared = checking.prepare(catalog, graph, self.root)
+            prepared.problems.extend([*problems, *unread])
+            reports.append(checking.check_report(prepared, hooks))
+        return reports
 
     def start(self, request: StartRequest) -> str:
         plan = self._plan(request)
@@ -122,12 +138,13 @@ class LocalControl:
         except NotFoundError as error:
             problems.append(Problem("no-such-graph", "graph", str(error)))
             raise RefusedError(problems) from None
-        problems += prepared.errors
+        problems += [*prepared.errors, *checking.workspace_hooks(self.root, request.sources)[1]]
         if prepared.graph is not None:
             problems += unused_servers(request.servers, needed_nodesets(prepared.graph))
         if prepared.graph is None or problems:
             raise RefusedError(problems)
         saved = dump_graph(prepared.graph)
+        self._ask_for_trust(prepared, request, saved)
         return RunPlan(
             request=_eval_request(request, prepared.name),
             graph=saved,
@@ -135,6 +152,18 @@ class LocalControl:
             env_nodeset=checking.env_nodeset(prepared.nodesets),
             sources=request.sources,
         )
+
+    def _ask_for_trust(
+        self, prepared: checking.Prepared, request: StartRequest, saved: dict[str, Any]
+    ) -> None:
+        if prepared.hooks_trusted:
+            return
+        if not request.trust_hooks:
+            raise UntrustedHooksError(checking.hook_problems(prepared))
+        try:
+            hook_trust.remember(checking.graph_hash(saved))
+        except OSError as error:  # it is asked again, then
+            log.warning("that these hooks are trusted cannot be kept: %s", error)
 
     def _find(self, run: str) -> RunDir:
         try:

@@ -30,8 +30,14 @@ class Control(Protocol):
     def check(self, graph: str, sources: Sources = NOTHING_MORE) -> CheckReport:
         """Every problem of a saved graph (a file or a name)."""
 
+    def check_folder(self, folder: Path, sources: Sources = NOTHING_MORE) -> list[CheckReport]:
+        """The same of every graph file in a folder and below, by the path within it."""
+
     def start(self, request: StartRequest) -> str:
-        """Start a run and give its id. RefusedError with every problem; nothing is left behind then."""
+        """Start a run and give its id. RefusedError with every problem; nothing is left behind then.
+
+        UntrustedHooksError where the same request with ``trust_hooks`` would start.
+        """
 
     def cancel(self, run: str, grace_sec: float) -> None:
         """Ask a run to end, and kill it after ``grace_sec``. AlreadyOverError where it has ended."""

@@ -42,6 +42,10 @@ def problem_text(problem: Problem) -> str:
     return f"{problem.where}: {problem.message}" + (f" ({problem.remedy})" if problem.remedy else "")
 
 
+class UntrustedHooksError(RefusedError):
+    """The only reason against a start: the graph's hooks would run commands, and nobody has said they may."""
+
+
 class Sources(msgspec.Struct, kw_only=True, frozen=True):
     """Where nodesets and graphs come from, beside the root's own workspace and what is installed.
 
@@ -61,10 +65,11 @@ NOTHING_MORE = Sources()
 class StartRequest(EvalRequest, kw_only=True):
     """``graph_name`` is a file or a name; ``graph``, where given, stands instead of a saved one.
 
-    The last three are those of Sources.
+    trust_hooks: the graph's hooks may run their commands, now and later. The last three are those of Sources.
     """
 
     graph: dict[str, Any] | None = None
+    trust_hooks: bool = False
     workspaces: list[str] = msgspec.field(default_factory=list)
     active_workspace_dir: str | None = None
     servers: dict[str, str] = msgspec.field(default_factory=dict)
@@ -88,14 +93,43 @@ class NodesetUse(msgspec.Struct, kw_only=True):
     determinism: Determinism
 
 
+class Missing(msgspec.Struct, kw_only=True):
+    """Something that a graph needs and that is not installed. name: of a profile, "" for the active one.
+
+    wanted: the node types that a nodeset would provide; the nodes that ask for a tool or a profile.
+    """
+
+    kind: Literal["nodeset", "tool", "profile"]
+    name: str
+    wanted: list[str] = []
+    remedy: str = ""
+
+
+class HookUse(msgspec.Struct, kw_only=True):
+    """A hook that would run. matches: the nodes that it is told of. origin: a graph, or the workspace."""
+
+    event: str
+    command: str
+    matches: str
+    origin: Literal["workspace", "graph"]
+
+
 class CheckReport(msgspec.Struct, kw_only=True):
-    """Everything wrong with a graph; ``ok`` where no problem is an error."""
+    """Everything wrong with a graph; ``ok`` where no problem is an error.
+
+    loads: it could be read. missing: what it needs beside, without which it does not start. hooks_trusted:
+    whether the graph's hooks may run.
+    """
 
     graph: str
     path: str
     problems: list[Problem]
+    loads: bool = True
     nodesets: list[NodesetUse] = []
     nodes: int = 0
+    missing: list[Missing] = []
+    hooks: list[HookUse] = []
+    hooks_trusted: bool = True
 
     @property
     def ok(self) -> bool:

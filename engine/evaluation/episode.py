@@ -212,7 +212,8 @@ class Episode:
     def _handler(self, node: Node) -> NodeHandler:
         connection = self._connections.get(nodeset_of(node.type))
         if connection is None:
-            handler = builtin_handler(node, self._setting.chat)
+            planned = self._setting.plan.nodes.get(node.id)  # None for a dynamic child
+            handler = builtin_handler(node, self._setting.chat, planned.wired if planned else ())
             if handler is None:  # only of a dynamic child, whose type no check has seen
                 raise ValueError(f"{nodeset_of(node.type)} does not run here: no node of the graph is of it")
             return handler

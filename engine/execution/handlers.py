@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -25,14 +25,14 @@ _BUILTINS: dict[str, type[BaseCanvasNode]] = {
 }
 
 
-def builtin_handler(node: Node, chat: Chat) -> NodeHandler | None:
+def builtin_handler(node: Node, chat: Chat, wired: Collection[str] = ()) -> NodeHandler | None:
     """A handler for one built-in node for one episode; None where a nodeset has to fire it.
 
-    ``chat`` answers the ``llmCall`` nodes. The ends of loops, graph boundaries and sinks need no handler:
-    the executor knows them.
+    ``chat`` answers the ``llmCall`` nodes. ``wired``: the inputs that have an edge. The ends of loops, graph
+    boundaries and sinks need no handler: the executor knows them.
     """
     if node.type == LLMCall.node_type:
-        return LocalHandler(LLMCall(chat))
+        return LocalHandler(LLMCall(chat, wired))
     made = _BUILTINS.get(node.type)
     return LocalHandler(made()) if made is not None else None
 

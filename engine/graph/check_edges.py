@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from engine.graph.analysis import Analysis
-from engine.graph.model import Edge, Problem
+from engine.graph.model import Edge, Ports, Problem
 from engine.graph.names import edge_name, near, near_or_all, node_name
 from engine.graph.ports import required_inputs
 from engine.graph.wiretypes import mismatch
@@ -27,6 +27,7 @@ def edge_problems(analysis: Analysis) -> Iterator[Problem]:
             )
             yield Problem("wire-type", edge_name(edge.id), message)
         yield from _slot_problems(analysis, edge)
+        yield from _undeclared(analysis, edge)
 
 
 def unwired_inputs(analysis: Analysis) -> Iterator[Problem]:
@@ -69,4 +70,15 @@ def _slot_problems(analysis: Analysis, edge: Edge) -> Iterator[Problem]:
         message = f"{edge.target!r} declares no {handle!r}; the value is kept for one firing, under that name"
         yield Problem(
             "undeclared-slot", edge_name(edge.id), message, near(handle, declared), severity="warning"
+        )
+
+
+def _undeclared(analysis: Analysis, edge: Edge) -> Iterator[Problem]:
+    """A node that takes more inputs than it declares gets a mistyped one too, which would go unnoticed."""
+    ports, handle = analysis.ports.get(edge.target, Ports()), edge.target_handle
+    declared = [port.name for port in ports.inputs]
+    if ports.open_inputs and declared and handle not in declared:
+        message = f"{edge.target!r} declares no input {handle!r}; the value reaches it under that name"
+        yield Problem(
+            "undeclared-input", edge_name(edge.id), message, near(handle, declared), severity="warning"
         )

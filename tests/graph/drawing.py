@@ -27,6 +27,7 @@ TYPES: dict[str, Ports] = {
     "tool__any": Ports(open_inputs=True, open_outputs=True),
     "graphOut": Ports((Port("value", optional=True),), (Port("value"),)),
     "textViewer": Ports((Port("text", "TEXT", optional=True),)),
+    "viewer": Ports((Port("text", "TEXT", optional=True),), open_inputs=True),
 }
 
 

@@ -367,6 +367,12 @@ WARNED: dict[str, Cases] = {
             "node 'a_in'",
         )
     },
+    "undeclared-input": {
+        "mistyped": (
+            episode("reset.instruction > look.texd", look="viewer"),
+            "edge 'e8'",
+        )
+    },
     "undeclared-slot": {"mistyped": (episode("reset.obs > walk_in.init_obz"), "edge 'e8'")},
     "enters-loop": {
         "past the iterIn": (episode("reset.instruction > act.instruction"), "edge 'e8'"),

@@ -11,6 +11,7 @@ from engine.cli.follow import follow
 from engine.cli.output import put, put_json, say
 from engine.cli.request import build_request, request_options
 from engine.cli.results import put_result, say_where_next
+from engine.cli.trust import with_trust
 
 if TYPE_CHECKING:
     from engine.control.protocol import Control
@@ -44,7 +45,7 @@ def command(
 
 def start_and_follow(control: Control, request: StartRequest, *, no_follow: bool, as_json: bool) -> None:
     """Start, watch, show the result; ends the command with 1 for a run that failed or had errors."""
-    run = control.start(request)
+    run = with_trust(request, lambda: control.start(request))
     if no_follow:
         put_json({"run_id": run, "path": control.show(run).path}) if as_json else put(run)
         return

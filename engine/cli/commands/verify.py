@@ -12,6 +12,7 @@ from engine.cli.follow import follow
 from engine.cli.output import Cell, put, put_json, put_table, say
 from engine.cli.request import build_request, parse_worker_counts, request_options
 from engine.cli.results import STATUS_COLOURS
+from engine.cli.trust import with_trust
 
 if TYPE_CHECKING:
     from engine.control.protocol import Control
@@ -37,7 +38,8 @@ def command(app: App, /, *, targets: tuple[str, ...], workers: str, as_json: boo
         report = app.control.compare_results(targets)
     else:
         request = build_request(targets[0], options, EPISODES)
-        report = app.control.verify(request, parse_worker_counts(workers), _watcher(app.control))
+        counts, watch = parse_worker_counts(workers), _watcher(app.control)
+        report = with_trust(request, lambda: app.control.verify(request, counts, watch))
     put_json(report) if as_json else _put_report(report)
     if report.verdict != "same":
         raise click.exceptions.Exit(FAILED)

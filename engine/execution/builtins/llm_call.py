@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import msgspec
@@ -35,14 +35,16 @@ class LLMCall(BaseCanvasNode):
     ``conversation``: the turns are the state ``messages`` (an accumulator) of ``graph_state``, as text;
     images go with the current turn only, and ``n`` is 1. Outputs: ``response``, and ``responses``, which
     holds no empty one. Raises what :class:`engine.models.call.Chat` raises, and ValueError for a config or
-    template that cannot be used.
+    template that cannot be used. ``wired``: inputs that have an edge, whose names a template may hold beside
+    those of declared ports.
     """
 
     node_type = "llmCall"
 
-    def __init__(self, chat: Chat) -> None:
+    def __init__(self, chat: Chat, wired: Collection[str] = ()) -> None:
         super().__init__()
         self._chat = chat
+        self._wired = wired
 
     async def initialize(self) -> None:
         config = self.config
@@ -54,7 +56,7 @@ class LLMCall(BaseCanvasNode):
         self._parameters = self._set_parameters()
         ports = resolve_builtin(Node(self.node_id, self.node_type, config=config))
         assert ports is not None
-        self._known = _ALWAYS_KNOWN.union(port.name for port in ports.inputs)
+        self._known = _ALWAYS_KNOWN.union(self._wired, (port.name for port in ports.inputs))
 
     async def forward(self, inputs: dict[str, Any], ctx: NodeContext) -> dict[str, Any]:
         prompt = self._prompt(inputs, ctx)
