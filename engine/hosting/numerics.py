@@ -108,12 +108,16 @@ def describe() -> dict[str, Any]:
     return {
         "threads": {
             "torch": torch.get_num_threads() if torch is not None else None,
-            "blas": os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS"),
+            "blas": _count(os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS", "")),
         },
         "cpu": _cpu(torch),
         "versions": versions,
         "mkl_cbwr": os.environ.get("MKL_CBWR"),
     }
+
+
+def _count(text: str) -> int | None:
+    return int(text) if text.isdigit() else None
 
 
 def _cpu(torch: Any) -> str:

@@ -375,7 +375,7 @@ async def test_the_record_says_what_the_bits_depend_on(make: Make, monkeypatch: 
     assert len(record["digest"]) == 32
     assert record["elements"] > 0
     assert record["check_ms"] > 0
-    assert record["threads"]["blas"] == "1"
+    assert record["threads"]["blas"] == 1
     assert record["mkl_cbwr"] == "AUTO,STRICT"
     assert record["cpu"]
     assert record["versions"]["numpy"] == np.__version__
