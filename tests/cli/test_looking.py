@@ -78,6 +78,56 @@ def test_checking_graphs(shell: Shell, tmp_path: Path) -> None:
     assert [item["ok"] for item in shell("check", "toy", str(bad), "--json").json] == [True, False]
 
 
+def test_a_folder_of_graphs_is_a_table(shell: Shell, tmp_path: Path) -> None:
+    folder = tmp_path / "graphs"
+    folder.mkdir()
+    llm = {"id": "ask", "type": "llmCall"}
+    (folder / "a.json").write_text(json.dumps(toy_graph()))
+    (folder / "b.json").write_text(json.dumps(toy_graph(nodes=[*toy_graph()["nodes"], llm])))
+    said = shell("check", str(folder))
+    assert (said.code, said.out.splitlines()) == (
+        0,
+        [
+            "graph  loads  not installed             wires  problems",
+            "a      yes    -                         fine   none",
+            "b      yes    profile (none is active)  fine   none",
+        ],
+    )
+    (folder / "c.json").write_text(
+        json.dumps(toy_graph(edges=toy_graph()["edges"][1:], nodes=toy_graph()["nodes"]))
+    )
+    (folder / "d.json").write_text("[]")
+    said = shell("check", str(folder))
+    assert said.code == 1
+    assert [line.split()[1:5] for line in said.out.splitlines()[3:]] == [
+        ["yes", "-", "1", "error"],
+        ["no", "-", "-", "file:"],
+    ]
+    assert "'trigger'" in said.out
+    assert said.err.splitlines()[-1] == "4 graphs: 2 without an error, 2 with"
+    assert [item["ok"] for item in shell("check", str(folder), "--json").json] == [True, True, False, False]
+
+
+def test_what_is_not_installed_is_no_error(shell: Shell, tmp_path: Path) -> None:
+    far = tmp_path / "far.json"
+    far.write_text(json.dumps(toy_graph(nodes=[*toy_graph()["nodes"], {"id": "f", "type": "far__look"}])))
+    said = shell("check", str(far))
+    assert said.code == 0
+    assert "good, but what it needs is not all here" in said.out
+    assert "not installed: nodeset far, for far__look" in said.out
+
+
+def test_hooks_are_shown(shell: Shell, tmp_path: Path) -> None:
+    hooked = tmp_path / "hooked.json"
+    hooked.write_text(json.dumps(toy_graph(hooks=[{"event": "GraphStart", "command": f"rm {EVIL}"}])))
+    said = shell("check", str(hooked))
+    assert (
+        "runs 'rm \\x1b[31m[bold]go\\u202e\\nleft' on GraphStart of * (graph's hook, asks before" in said.out
+    )
+    assert shell("run", str(hooked), "--no-follow").code == 1
+    assert "--trust-hooks" in shell("run", str(hooked), "--no-follow").err
+
+
 def test_nodesets_and_what_failed(shell: Shell, root: Path) -> None:
     broken = root / "workspace" / "nodesets" / "broken.py"
     broken.write_text("from engine.components import BaseNodeSet\n1 / 0\n")

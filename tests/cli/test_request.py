@@ -13,7 +13,7 @@ from engine.cli.request import build_request, parse_indices, parse_selectors, pa
 NOTHING: dict[str, Any] = {
     "count": None, "every": False, "episodes": None, "start": 0, "selectors": (), "split": "", "dataset": "",
     "step_budget": None, "seed": 0, "timeout": None, "step_timeout": None, "label": "", "workspaces": (),
-    "servers": (),
+    "servers": (), "trust_hooks": False,
 }  # fmt: skip
 
 

@@ -43,11 +43,15 @@ def test_all_problems_of_a_graph_at_once(control: LocalControl, tmp_path: Path) 
     more = [("a", "env_toy__nope"), ("b", "no_such__x"), ("c", "llmCall")]
     nodes = [*toy_graph()["nodes"], *({"id": node, "type": kind} for node, kind in more)]
     file.write_text(json.dumps(toy_graph(nodes=nodes, edges=[])))
-    found = " ".join(problem.where + problem.message for problem in control.check(str(file)).problems)
+    report = control.check(str(file))
+    found = " ".join(problem.where + problem.message for problem in report.problems)
     assert "env_toy__nope" in found
-    assert "no_such__x" in found
     assert "trigger" in found
-    assert "profile" in found
+    assert [(missing.kind, missing.name, missing.wanted) for missing in report.missing] == [
+        ("tool", "env_toy__nope", ["a"]),
+        ("nodeset", "no_such", ["no_such__x"]),
+        ("profile", "", ["c"]),
+    ]
 
 
 def test_a_file_that_is_no_graph(control: LocalControl, tmp_path: Path) -> None:
@@ -82,9 +86,35 @@ def test_a_nodeset_that_cannot_be_started_here_is_said_before_a_run(
     path.write_text(
         NODESET.replace('name = "env_toy"\n    desc', f'name = "env_toy"\n    {attribute}\n    desc')
     )
-    problems = control.check("toy").problems
-    assert [p.code for p in problems] == ([code] if code else [])
-    assert all("--server env_toy=URL" in p.remedy for p in problems)
+    report = control.check("toy")
+    assert report.ok
+    assert [(m.kind, m.name) for m in report.missing] == ([("nodeset", "env_toy")] if code else [])
+    assert all("--server env_toy=URL" in m.remedy for m in report.missing)
+    if code:
+        with pytest.raises(RefusedError) as refused:
+            control.start(StartRequest(graph_name="toy"))
+        assert [problem.code for problem in refused.value.problems] == [code]
+
+
+def test_a_folder_of_graphs(control: LocalControl, tmp_path: Path) -> None:
+    folder = tmp_path / "graphs"
+    (folder / "more").mkdir(parents=True)
+    (folder / "good.json").write_text(json.dumps(toy_graph()))
+    (folder / "torn.json").write_text("{")
+    elsewhere = toy_graph(nodes=[*toy_graph()["nodes"], {"id": "far", "type": "env_toi__look"}])
+    (folder / "more" / "far.json").write_text(json.dumps(elsewhere))
+    reports = {report.graph: report for report in control.check_folder(folder)}
+    assert list(reports) == ["good", "more/far", "torn"]
+    assert {name: (report.loads, report.ok) for name, report in reports.items()} == {
+        "good": (True, True),
+        "more/far": (True, True),
+        "torn": (False, False),
+    }
+    (missing,) = reports["more/far"].missing
+    assert (missing.kind, missing.name, missing.wanted) == ("nodeset", "env_toi", ["env_toi__look"])
+    assert "'env_toy'" in missing.remedy
+    with pytest.raises(RefusedError, match="env_toi__look"):
+        control.start(StartRequest(graph_name=str(folder / "more" / "far.json")))
 
 
 def test_a_start_is_refused_with_every_problem_and_leaves_nothing(

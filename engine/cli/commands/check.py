@@ -101,7 +101,7 @@ def _first(errors: Sequence[Problem]) -> str:
     from engine.control.reports import problem_text
 
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return problem_text(errors[0]) + more if errors else "-"
+    return problem_text(errors[0]) + more if errors else "none"
 
 
 def _named(missing: Missing) -> str:
