@@ -68,6 +68,8 @@ class Executor:
         self._step = 0
         self._fired = 0
         self._cap = firing_cap(plan, budget)
+        self._share = 3 * sum(not planned.within for planned in plan.nodes.values())
+        self._outside_since = 0
         self._verdict_time = not self._graph.roots
         self._halted: Termination | None = None
 
@@ -77,14 +79,18 @@ class Executor:
         self._containers.signal("run_start")
         for node in self._graph.entries:
             self._enqueue(node)
-        await self._drain()
         for loop in self._graph.roots:
+            await self._drain()
             if loop.armed and not self._halted:
                 self._open(loop)
                 await self._drain()
             if not loop.ended:
                 self._end(loop, self._halted or "drained")
-                await self._drain()
+        await self._drain()
+        if self._queue:
+            self._withdraw(self._all_but_the_verdict())
+            self._outside_since = self._fired
+            await self._drain()
         if not self._graph.roots:
             self.outcome.steps = 1
             self.outcome.termination = self._halted or "stopped"
@@ -111,12 +117,22 @@ class Executor:
         await self._hooks.ask(event, {"execution_id": self._episode.execution_id, **facts})
 
     async def _drain(self) -> None:
-        """Fire what is ready, in order of arrival, until nothing can fire but by opening a root loop."""
+        """Fire what is ready, in order of arrival, until nothing can fire but by opening a root loop.
+
+        What goes round in a circle outside all loops does not hold up the loops and the verdict for ever.
+        """
         while True:
             while self._queue:
+                if self._in_a_circle():
+                    return
                 await self._fire(self._queue.popleft())
             if not self._unblock():
                 return
+
+    def _in_a_circle(self) -> bool:
+        """Outside all loops, more has fired than the share of the nodes there in the firing cap."""
+        used_up = self._fired - self._outside_since > self._share
+        return used_up and not any(root.is_open for root in self._graph.roots)
 
     def _unblock(self) -> bool:
         """Nothing is ready: open the next inner loop that waits for that, or end one that stands still.
@@ -172,8 +188,11 @@ class Executor:
         """Let nothing fire any more but, when the loops have ended, the verdict."""
         if self._halted is None:
             self._halted = termination
-            kept = {*self._graph.verdict, *(node for node in self._graph.nodes.values() if node.gate)}
-            self._withdraw(node for node in self._graph.nodes.values() if node not in kept)
+            self._withdraw(self._all_but_the_verdict())
+
+    def _all_but_the_verdict(self) -> list[LiveNode]:
+        verdict = set(self._graph.verdict)
+        return [node for node in self._graph.nodes.values() if node not in verdict and not node.gate]
 
     def _withdraw(self, nodes: Iterable[LiveNode]) -> None:
         for node in nodes:
@@ -321,6 +340,7 @@ class Executor:
 
     def _end_root(self, loop: LiveLoop, termination: Termination) -> None:
         self.outcome.termination = termination
+        self._outside_since = self._fired
         self._step = self.outcome.steps
         self._verdict_time = loop is self._graph.roots[-1]
         if self._verdict_time or not self._halted:

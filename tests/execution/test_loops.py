@@ -428,3 +428,15 @@ async def test_a_second_root_loop_waits_although_it_could_open_first():
     ]
     ran = await run(nodes, edges)
     assert ran.inputs("two_in") == [{"init_go": "go", "init_x": 2}]
+
+
+@pytest.mark.parametrize("where", ["before", "behind"])
+async def test_a_circle_outside_the_loop_holds_up_neither_it_nor_the_verdict(where):
+    """``p`` and ``q`` set each other off for ever."""
+    nodes, edges = simple(stop_at=2, p=step("x? y?", "v"), q=step("x?", "v"))
+    source = "reset.go" if where == "before" else "loop_out.final_value"
+    edges += [f"{source} -> p.x", "p.v -> q.x", "q.v -> p.y"]
+    ran = await run(nodes, edges, budget=500)
+    assert (ran.outcome.termination, ran.outcome.steps) == ("stopped", 2)
+    assert ran.outcome.outputs == {"score": 2}
+    assert ran.order.count("p") < 40
