@@ -439,4 +439,4 @@ async def test_a_circle_outside_the_loop_holds_up_neither_it_nor_the_verdict(whe
     ran = await run(nodes, edges, budget=500)
     assert (ran.outcome.termination, ran.outcome.steps) == ("stopped", 2)
     assert ran.outcome.outputs == {"score": 2}
-    assert ran.order.count("p") < 40
+    assert ran.order.count("p") < 100  # the firing cap would allow thousands
