@@ -28,12 +28,13 @@ KEPT_ENTRIES = 1000
 class Peak(msgspec.Struct, frozen=True, kw_only=True):
     """The most that one run held: on any one card, and of main memory. None: not seen well enough.
 
-    after_sec: when it had reached all of it, counted from its start.
+    after_sec: when it had reached all of it, counted from its start. runs: how many runs this sums up.
     """
 
     vram_mb: float | None = None
     ram_mb: float | None = None
     after_sec: float = 0.0
+    runs: int = 1
 
 
 class Entry(msgspec.Struct, kw_only=True):
@@ -103,6 +104,7 @@ def _highest(entry: Entry | None) -> dict[int, Peak]:
             vram_mb=max((peak.vram_mb for peak in peaks if peak.vram_mb is not None), default=None),
             ram_mb=max((peak.ram_mb for peak in peaks if peak.ram_mb is not None), default=None),
             after_sec=max(peak.after_sec for peak in peaks),
+            runs=len(peaks),
         )
         for workers, peaks in found.items()
         if peaks

@@ -19,6 +19,12 @@ from engine.store.records import NodesetNeed
 
 Basis = Literal["measured", "declared", "running", "scaled", "stated", "assumed"]
 
+MARGIN_SHARE, FIRST_MARGIN_SHARE, MARGIN_MB = 0.05, 0.10, 256.0
+"""What a run may take beyond an estimate: a share of it, and some on top. The larger share until
+``KNOWN_AFTER`` runs were measured."""
+
+KNOWN_AFTER = 3
+
 SERVER_GROWTH = 1.25
 """A server with more workers than it was ever seen with: its weights stay, its activations grow."""
 
@@ -101,20 +107,18 @@ def _own_part(run_id: str, need: Need, peaks: Mapping[int, Peak], seen: Peak) ->
         owner=run_id,
         vram=_first(
             Figure(0.0, 0.0, "declared") if need.marginal_vram_mb == 0 else None,
-            _measured(vram, workers, _vram_margin),
+            _measured(vram, workers, peaks),
             _declared(need.marginal_vram_mb),
             _running(seen.vram_mb),
-            _scaled(vram, workers, _vram_margin, workers / max(vram, default=workers)),
-            _stated([nodeset.expected_vram_mb for nodeset in need.own], workers, 0.0, _vram_margin),
+            _scaled(vram, workers, workers / max(vram, default=workers)),
+            _stated([nodeset.expected_vram_mb for nodeset in need.own], workers, 0.0),
             None if need.own else Figure(0.0, 0.0, "assumed"),  # a run process alone has nothing on a card
         ),
         ram=_first(
-            _measured(ram, workers, _ram_margin),
+            _measured(ram, workers, peaks),
             _running(seen.ram_mb),
-            _scaled(ram, workers, _ram_margin, workers / max(ram, default=workers)),
-            _stated(
-                [nodeset.expected_ram_mb for nodeset in need.own], workers, ASSUMED_WORKER_MB, _ram_margin
-            ),
+            _scaled(ram, workers, workers / max(ram, default=workers)),
+            _stated([nodeset.expected_ram_mb for nodeset in need.own], workers, ASSUMED_WORKER_MB),
         )
         or Figure(ASSUMED_RUN_MB + ASSUMED_WORKER_MB * workers, 0.0, "assumed"),
         after_sec=_after(peaks, workers),
@@ -127,15 +131,15 @@ def _server_part(nodeset: NodesetNeed, workers: int, peaks: Mapping[int, Peak], 
         owner=server_key(nodeset),
         server=nodeset,
         vram=_first(
-            _measured(vram, workers, _vram_margin),
-            _scaled(vram, workers, _vram_margin, SERVER_GROWTH),
-            _stated([nodeset.expected_vram_mb], 1, 0.0, _vram_margin),
+            _measured(vram, workers, peaks),
+            _scaled(vram, workers, SERVER_GROWTH),
+            _stated([nodeset.expected_vram_mb], 1, 0.0),
             Figure(0.0, 0.0, "declared") if declared else None,  # what was declared for the run covers it
         ),
         ram=_first(
-            _measured(ram, workers, _ram_margin),
-            _scaled(ram, workers, _ram_margin, SERVER_GROWTH),
-            _stated([nodeset.expected_ram_mb], 1, 0.0, _ram_margin),
+            _measured(ram, workers, peaks),
+            _scaled(ram, workers, SERVER_GROWTH),
+            _stated([nodeset.expected_ram_mb], 1, 0.0),
         )
         or Figure(ASSUMED_SERVER_MB, 0.0, "assumed"),
         after_sec=_after(peaks, workers),
@@ -146,9 +150,12 @@ def _first(*figures: Figure | None) -> Figure | None:
     return next((figure for figure in figures if figure is not None), None)
 
 
-def _measured(points: Mapping[int, float], workers: int, margin: Callable[[float], float]) -> Figure | None:
+def _measured(points: Mapping[int, float], workers: int, peaks: Mapping[int, Peak]) -> Figure | None:
     mb = points.get(workers)
-    return None if mb is None else Figure(mb, margin(mb), "measured")
+    if mb is None:
+        return None
+    share = MARGIN_SHARE if peaks[workers].runs >= KNOWN_AFTER else FIRST_MARGIN_SHARE
+    return Figure(mb, _margin(mb, share), "measured")
 
 
 def _declared(mb: float | None) -> Figure | None:
@@ -159,9 +166,7 @@ def _running(mb: float | None) -> Figure | None:
     return None if mb is None else Figure(mb, mb * COLD_SHARE + COLD_MB, "running")
 
 
-def _scaled(
-    points: Mapping[int, float], workers: int, margin: Callable[[float], float], growth: float
-) -> Figure | None:
+def _scaled(points: Mapping[int, float], workers: int, growth: float) -> Figure | None:
     """From other worker counts: what more workers took is enough; else on the line through the outermost
     two, or, of a single one, ``growth`` times that."""
     if not points:
@@ -172,25 +177,19 @@ def _scaled(
         few, many = min(points), max(points)
         slope = (points[many] - points[few]) / (many - few) if many > few else 0.0
         mb = points[many] + max(0.0, slope) * (workers - many) if many > few else points[many] * growth
-    return Figure(mb, margin(mb), "scaled")
+    return Figure(mb, _margin(mb), "scaled")
 
 
-def _stated(
-    each: list[int | None], times: int, otherwise: float, margin: Callable[[float], float]
-) -> Figure | None:
+def _stated(each: list[int | None], times: int, otherwise: float) -> Figure | None:
     """What the authors say, ``times`` over; ``otherwise`` for those that say nothing, unless none does."""
     if all(mb is None for mb in each):
         return None
     mb = sum(otherwise if mb is None else float(mb) for mb in each) * times
-    return Figure(mb, margin(mb), "stated")
+    return Figure(mb, _margin(mb), "stated")
 
 
-def _vram_margin(mb: float) -> float:
-    return 256.0 + 0.05 * mb if mb > 0 else 0.0
-
-
-def _ram_margin(mb: float) -> float:
-    return 256.0 + 0.1 * mb
+def _margin(mb: float, share: float = FIRST_MARGIN_SHARE) -> float:
+    return MARGIN_MB + share * mb if mb > 0 else 0.0
 
 
 def _column(peaks: Mapping[int, Peak], name: Literal["vram_mb", "ram_mb"]) -> dict[int, float]:

@@ -50,11 +50,11 @@ class ProcessSampler:
         deadline = time.monotonic() + self._budget
         unread = sorted(ours - self._pss.keys())
         for pid in [*unread, *self._pss]:
-            if time.monotonic() > deadline:
-                break
             self._pss.pop(pid, None)
             with suppress(OSError):
                 self._pss[pid] = _pss_mb(self._proc / str(pid) / "smaps_rollup")
+            if time.monotonic() >= deadline:
+                break
 
 
 def below(table: Mapping[int, Process], roots: Collection[int]) -> dict[int, int]:

@@ -1,0 +1,74 @@
+"""Before a run is queued: what it would take, whether it could start now, and with how many workers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from engine.scheduling.accounts import Accounts, emptied
+from engine.scheduling.calibration import Calibration, Peak
+from engine.scheduling.estimates import Estimate, estimate, server_estimate
+from engine.scheduling.need import Need, server_key
+from engine.scheduling.placement import Start, never_fits, place, request_for
+from engine.scheduling.reasons import Reason
+from engine.store.records import NodesetNeed
+
+MOST_WORKERS = 256
+
+NOT_SAMPLED = Reason("sampler_stale", "the machine has not been sampled yet")
+
+
+class Forecast(msgspec.Struct, frozen=True, kw_only=True):
+    """refused: why the machine can never take it. waits: why it would not start now. max_workers: the most
+    that would start now; 0 where not even one would.
+    """
+
+    estimate: Estimate
+    refused: Reason | None
+    waits: Reason | None
+    max_workers: int
+
+
+def forecast(
+    need: Need,
+    calibration: Calibration,
+    accounts: Accounts | None,
+    running: Mapping[tuple[str, int], Peak],
+    served: Callable[[str], int],
+) -> Forecast:
+    """Look at ``need`` as admission would, were it alone in the queue. Loads and changes nothing."""
+    wanted = estimate("", need, calibration, running, served)
+    if accounts is None:
+        return Forecast(estimate=wanted, refused=None, waits=NOT_SAMPLED, max_workers=0)
+    bare = emptied(accounts)
+
+    def try_with(workers: int) -> Start | Reason:
+        smaller = msgspec.structs.replace(need, worker_count=workers)
+        figures = estimate("", smaller, calibration, running, served)
+        refused = never_fits(request_for("", smaller, figures, bare), bare)
+        return refused or place(request_for("", smaller, figures, accounts), accounts, [], spread=True)
+
+    asked = try_with(need.worker_count)
+    waits = asked if isinstance(asked, Reason) else None
+    most = 0
+    while most < MOST_WORKERS and isinstance(try_with(most + 1), Start):
+        most += 1
+    return Forecast(
+        estimate=wanted,
+        refused=waits if waits and waits.code == "infeasible" else None,
+        waits=waits,
+        max_workers=most,
+    )
+
+
+def place_server(nodeset: NodesetNeed, calibration: Calibration, accounts: Accounts | None) -> Start | Reason:
+    """Where a shared server would go that an operator loads, with no run to use it yet."""
+    if accounts is None:
+        return NOT_SAMPLED
+    need = Need(graph_name=nodeset.name, graph_hash="", nodesets=(nodeset,))
+    figures = server_estimate(nodeset, calibration)
+    bare = emptied(accounts)
+    key = server_key(nodeset)
+    refused = never_fits(request_for(key, need, figures, bare), bare)
+    return refused or place(request_for(key, need, figures, accounts), accounts, [], spread=True)

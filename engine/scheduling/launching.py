@@ -1,0 +1,67 @@
+"""Whoever starts and ends processes for the scheduler. Nothing here waits: a later poll tells."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Literal, Protocol
+
+import msgspec
+
+from engine.scheduling.jobs import QueuedJob
+from engine.scheduling.placement import Seated, Start
+
+
+class LaunchError(Exception):
+    """Something could not be started, for a reason of the box. The message says which."""
+
+
+class RunEnd(msgspec.Struct, frozen=True):
+    """How a run ended, its whole process tree. ``infra``: the box failed it, and it may be tried again."""
+
+    outcome: Literal["completed", "failed", "cancelled", "infra"]
+    message: str = ""
+
+
+class RunState(msgspec.Struct, frozen=True):
+    """A run that was started. pid: of the process above all of its. working: an episode has begun to step."""
+
+    pid: int
+    working: bool = False
+    end: RunEnd | None = None
+
+
+class ServerState(msgspec.Struct, frozen=True):
+    """A shared server that was started. ended: its process tree is gone; why, in words."""
+
+    pid: int
+    ready: bool = False
+    ended: str | None = None
+
+
+class Poll(msgspec.Struct, frozen=True):
+    """How those stand that were asked for. One that is not in it was never started, or is lost."""
+
+    runs: Mapping[str, RunState]
+    servers: Mapping[str, ServerState]
+
+
+class Launcher(Protocol):
+    """Runs by their id, servers by their key. Starting raises LaunchError."""
+
+    def start_run(self, job: QueuedJob, start: Start) -> None:
+        """Start a run whose servers are all ready, with the cards of ``start``."""
+
+    def stop_run(self, run_id: str, why: str) -> None:
+        """Let a run end as cancelled: politely, then by force. Again is no error."""
+
+    def end_unstarted(self, run_id: str, status: Literal["cancelled", "error"], why: str) -> None:
+        """Write down that a run ended that never had a process."""
+
+    def start_server(self, server: Seated) -> None:
+        """Start a shared server on its cards."""
+
+    def stop_server(self, key: str) -> None:
+        """Unload a shared server. Again is no error."""
+
+    def poll(self, runs: Collection[str], servers: Collection[str]) -> Poll:
+        """How these stand. The end of one is told each time that it is asked for."""
