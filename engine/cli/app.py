@@ -22,6 +22,8 @@ COMMANDS = {
     "runs": "List the runs, newest first.",
     "show": "Show how a run stands.",
     "episodes": "List a run's episodes.",
+    "compare": "Compare runs, episode by episode.",
+    "export": "Write a run, or one episode, to one file for others.",
     "log": "Show an episode, one row a node firing.",
     "nodesets": "Show what is installed, and what failed to load.",
     "doctor": "Look at this machine: what would stop a run?",

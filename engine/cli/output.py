@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -30,6 +31,14 @@ def say(text: str, colour: str | None = None) -> None:
 def put(text: str = "", colour: str | None = None) -> None:
     """One line of data to stdout."""
     click.echo(_styled(visible(text), colour))
+
+
+def put_wrapped(text: str, colour: str | None = None, indent: str = "") -> None:
+    """A sentence of data to stdout, in as many lines as it takes; those after the first are indented."""
+    width = shutil.get_terminal_size().columns
+    lines = textwrap.wrap(visible(text), width, subsequent_indent=indent, break_on_hyphens=False)
+    for line in lines:
+        click.echo(_styled(line, colour))
 
 
 def put_json(document: Any) -> None:

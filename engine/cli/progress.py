@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
+    from engine.statistics.intervals import Estimate
     from engine.store.records import MetricStats
 
-HEADLINES = ("success", "return", "reward", "score")
-"""Metrics worth a headline, the first that a run has."""
 SHORTEST_WATCH_SEC = 1.0
 
 
@@ -51,9 +50,19 @@ class Pace:
         return done / self._elapsed if done and self._elapsed >= SHORTEST_WATCH_SEC else None
 
 
-def headline(stats: dict[str, MetricStats]) -> str | None:
-    """The metric that stands for the run: a well-known one, else the first."""
-    return next((name for name in HEADLINES if name in stats), next(iter(stats), None))
+def standing(report: RunReport) -> str:
+    """The metric that stands for the run with its interval; that it is withheld, with too many errors; or
+    nothing."""
+    from engine.statistics.budget import headline_metric
+
+    summary = report.summary
+    name = headline_metric(summary.metric_stats)
+    if name is None:
+        return ""
+    stats, errors = summary.metric_stats[name], summary.error_count
+    if errors > report.error_budget * (stats.n + errors):
+        return f"{name} withheld: {errors} of {stats.n + errors} with errors"
+    return f"{name} {number(stats.mean)}{interval(stats, ' ')}"
 
 
 def describe(report: RunReport, pace: Pace) -> str:
@@ -69,9 +78,8 @@ def fare(report: RunReport, pace: Pace) -> str:
     parts = [report.progress.activity] if report.progress and report.progress.activity else []
     if summary.error_count:
         parts.append(f"{summary.error_count} with errors")
-    if name := headline(summary.metric_stats):
-        stats = summary.metric_stats[name]
-        parts.append(f"{name} {number(stats.mean)}{interval(stats, ' ')}")
+    if told := standing(report):
+        parts.append(told)
     if (left := pace.seconds_left) is not None:
         parts.append(f"{clock(left)} to go")
     if (rate := pace.episodes_per_sec) is not None:
@@ -98,6 +106,6 @@ def number(value: float | None) -> str:
     return f"{value:.3f}" if abs(value) < 1000 else f"{value:.4g}"
 
 
-def interval(stats: MetricStats, before: str = "") -> str:
+def interval(stats: MetricStats | Estimate, before: str = "") -> str:
     """The 95 % interval, or nothing where there is none."""
     return f"{before}[{number(stats.ci95[0])}, {number(stats.ci95[1])}]" if stats.ci95 else ""

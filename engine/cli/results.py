@@ -1,4 +1,4 @@
-"""A run's result as a table, and where to look next."""
+"""A run's result: its headline, tables, and where to look next."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from engine.cli.output import put, put_table, say
+from engine.cli.output import put, put_table, put_wrapped, say
 from engine.cli.progress import clock, interval, number
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
+    from engine.control.results import Results
+    from engine.statistics.budget import Headline
+    from engine.statistics.intervals import Estimate
+    from engine.statistics.missingness import Missingness
+    from engine.statistics.repeats import Repeats
+    from engine.statistics.tables import TaskTable
     from engine.store.records import EpisodeRow
 
 STATUS_COLOURS = {
@@ -23,18 +29,26 @@ STATUS_COLOURS = {
 }
 
 
-def put_result(report: RunReport, rows: Sequence[EpisodeRow]) -> None:
-    """Each metric with mean, 95 % interval and n; how the episodes ended; what went wrong; the folder."""
+def put_result(report: RunReport, results: Results, rows: Sequence[EpisodeRow]) -> None:
+    """The headline, or why there is none; each metric with mean, 95 % interval and n; by task; pass rates of
+    repeats; how the episodes ended; what went wrong; the folder.
+
+    Where the headline is withheld, so are the means behind it.
+    """
     summary = report.summary
-    if summary.metric_stats:
+    if report.is_over or results.metrics:
+        _put_headline(results.headline)
+        put()
+    if results.metrics and results.headline.withheld is None:
         put_table(
             ["metric", "mean", "95 % interval", "n"],
-            [
-                [name, number(stats.mean), interval(stats) or "-", str(stats.n)]
-                for name, stats in summary.metric_stats.items()
-            ],
+            [[name, *_cells(found)] for name, found in results.metrics.items()],
         )
         put()
+        if results.tasks:
+            _put_tasks(results.tasks)
+        if results.repeats:
+            _put_repeats(results.repeats)
     put_table(
         ["run", report.run_id],
         [
@@ -51,6 +65,76 @@ def put_result(report: RunReport, rows: Sequence[EpisodeRow]) -> None:
         say(f"error: {summary.error}", "red")
     for line in report.stderr_tail:
         say(f"stderr: {line}")
+
+
+def _put_headline(found: Headline) -> None:
+    missing = found.missing
+    if found.estimate is None:
+        put_wrapped(f"{found.metric} is withheld: {found.withheld}", "red")
+        put_wrapped("The means over what completed are in summary.json.")
+        return
+    shown = found.estimate
+    where = f", in {shown.groups} {shown.by}s" if shown.by else ""
+    known = f"95 % interval {interval(shown)}" if shown.ci95 else "no interval"
+    put_wrapped(
+        f"{found.metric} {number(shown.mean)}, {known}, from {missing.measured} of {missing.planned}"
+        f" episodes{where}",
+        "green",
+    )
+    if missing.planned > missing.measured:
+        bounds = ""
+        if missing.worst is not None and missing.best is not None:
+            bounds = (
+                f"; were they all the worst or the best, it would be {number(missing.worst)} or"
+                f" {number(missing.best)}"
+            )
+        put_wrapped(f"{missing.planned - missing.measured} without it: {_lacking(missing)}{bounds}", "yellow")
+
+
+def _lacking(missing: Missingness) -> str:
+    """What became of the episodes without a number: ``2 errored (1 infra), 1 not run``."""
+    counts = [
+        (missing.errored, f"errored ({missing.infra} infra)" if missing.infra else "errored"),
+        (missing.unmeasured, "unmeasured"),
+        (missing.cancelled, "cancelled"),
+        (missing.not_run, "not run"),
+    ]
+    return ", ".join(f"{count} {kind}" for count, kind in counts if count) or "none"
+
+
+def _put_tasks(table: TaskTable) -> None:
+    """One metric by task, then its mean over episodes and over tasks."""
+    means = [("every episode alike", table.pooled), ("every task alike", table.macro)]
+    put_table(
+        [f"{table.metric} by task", "mean", "95 % interval", "n", "without it"],
+        [
+            *([line.task, *_cells(line.estimate), _lacking(line.missing)] for line in table.tasks),
+            *([name, *_cells(found), ""] for name, found in means),
+        ],
+    )
+    put()
+
+
+def _put_repeats(found: Repeats) -> None:
+    """How often at least one of k tries passes, and how often all do."""
+    put_table(
+        ["k", f"pass@k ({found.metric})", "95 % interval", "pass^k", "95 % interval"],
+        [
+            [str(rate.k), *_cells(rate.at_least_one)[:2], *_cells(rate.all_of_them)[:2]]
+            for rate in found.rates
+        ],
+    )
+    tries = f"{found.fewest}" if found.fewest == found.most else f"{found.fewest} to {found.most}"
+    put_wrapped(
+        f"pass@k: at least one of k tries passes; pass^k: all of them do. {found.episodes} episodes with"
+        f" {tries} tries each; {found.flaky} passed only sometimes."
+    )
+    put()
+
+
+def _cells(found: Estimate | None) -> list[str]:
+    """Mean, interval and n of a table's row."""
+    return [number(found.mean), interval(found) or "-", str(found.n)] if found else ["-", "-", "0"]
 
 
 def _optional(report: RunReport) -> list[list[str]]:

@@ -15,6 +15,7 @@ from engine.components.checking import needed_nodesets
 from engine.components.roots import graph_files
 from engine.control import checking, hook_trust, look, verify
 from engine.control.cancel import cancel_run
+from engine.control.comparing import CompareReport, compare_metrics
 from engine.control.reports import (
     NOTHING_MORE,
     CheckReport,
@@ -29,11 +30,12 @@ from engine.control.reports import (
     VerifyReport,
 )
 from engine.control.requests import request_problems, sources_problems, unused_servers
+from engine.control.results import Results, results_of
 from engine.control.start import RunPlan, start_run
 from engine.graph.model import Problem
 from engine.graph.read import dump_graph
 from engine.store.atomic import write_json
-from engine.store.records import EpisodeRow, EvalRequest, now_iso
+from engine.store.records import EpisodeFile, EpisodeRow, EvalRequest, now_iso
 from engine.store.rundir import RunDir, RunDirError
 from engine.store.runs import RunNotFoundError, find_run, list_runs, read_rows
 
@@ -96,6 +98,15 @@ class LocalControl:
 
     def episodes(self, run: str) -> list[EpisodeRow]:
         return read_rows(self._find(run))
+
+    def episode(self, run: str, episode: str) -> EpisodeFile:
+        return look.read_episode(self._find(run), episode)
+
+    def results(self, run: str, metric: str | None = None) -> Results:
+        return results_of(self._find(run), metric)
+
+    def compare(self, runs: Sequence[str]) -> CompareReport:
+        return compare_metrics([self._find(run) for run in runs])
 
     def log(self, run: str, episode: str, *, follow: bool = False) -> Iterator[dict[str, Any]]:
         found = self._find(run)

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from engine.control.reports import NotFoundError, RunReport
+from engine.statistics.budget import budget_of
 from engine.store.episode_folders import find_episode_folders
 from engine.store.records import EpisodeFile, EpisodeRow
 from engine.store.rundir import RunDir, RunDirError, read_json
@@ -28,6 +29,7 @@ def light_report(view: RunView) -> RunReport:
         status=view.status,
         label=view.label,
         summary=view.head,
+        error_budget=budget_of(view.spec.scoring if view.spec else {}),
     )
 
 
@@ -72,6 +74,14 @@ def folder_of(run: RunDir, row: EpisodeRow) -> Path:
         if read_json(folder / "episode.json", EpisodeFile).episode.identity == row.identity:
             return folder
     raise NotFoundError(f"the folder of episode {row.episode_index} of {run.run_id} is not there")
+
+
+def read_episode(run: RunDir, episode: str) -> EpisodeFile:
+    """A finished episode's file. NotFoundError where there is none, or not yet."""
+    path = episode_folder(run, episode) / "episode.json"
+    if not path.exists():
+        raise NotFoundError(f"episode {episode} of {run.run_id} has not finished")
+    return read_json(path, EpisodeFile)
 
 
 def read_log(run: RunDir, folder: Path, *, follow: bool) -> Iterator[dict[str, Any]]:

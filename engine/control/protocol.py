@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from engine.components.catalog import Catalog
+from engine.control.comparing import CompareReport
 from engine.control.reports import (
     NOTHING_MORE,
     CheckReport,
@@ -16,7 +17,8 @@ from engine.control.reports import (
     StartRequest,
     VerifyReport,
 )
-from engine.store.records import EpisodeRow
+from engine.control.results import Results
+from engine.store.records import EpisodeFile, EpisodeRow
 
 
 class Control(Protocol):
@@ -51,6 +53,15 @@ class Control(Protocol):
     def episodes(self, run: str) -> list[EpisodeRow]:
         """A run's finished episodes, in index order."""
 
+    def episode(self, run: str, episode: str) -> EpisodeFile:
+        """One finished episode (an index or a folder's name)."""
+
+    def results(self, run: str, metric: str | None = None) -> Results:
+        """A run's numbers so far; ``metric``: the one to tell first, in place of its best known."""
+
+    def compare(self, runs: Sequence[str]) -> CompareReport:
+        """The metrics of each run after the first against the first, paired by episode."""
+
     def log(self, run: str, episode: str, *, follow: bool = False) -> Iterator[dict[str, Any]]:
         """The firings of an episode (an index or a folder's name); ``follow``: until it has ended."""
 
@@ -63,7 +74,7 @@ class Control(Protocol):
         """Run the same at each worker count and compare. ``watch(run_id)`` returns when that run is over."""
 
     def compare_results(self, runs: Sequence[str]) -> VerifyReport:
-        """Compare finished runs as ``verify`` does."""
+        """Are the results of these the same, bit for bit? Compares finished runs as ``verify`` does."""
 
     def doctor(self) -> list[DoctorItem]:
         """What this machine offers, and what would stop a run."""

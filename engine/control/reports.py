@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from engine.graph.model import Problem
+from engine.statistics.budget import ERROR_BUDGET
 from engine.store.records import (
     Determinism,
     EnvironmentRecord,
@@ -137,13 +138,17 @@ class CheckReport(msgspec.Struct, kw_only=True):
 
 
 class RunReport(msgspec.Struct, kw_only=True):
-    """A run as it stands. status: as its files and processes say together. stderr_tail: of an aborted run."""
+    """A run as it stands. status: as its files and processes say together. stderr_tail: of an aborted run.
+
+    error_budget: the share of ended episodes that may give no number before a headline is withheld.
+    """
 
     run_id: str
     path: str
     status: RunStatus
     label: str
     summary: SummaryHead
+    error_budget: float = ERROR_BUDGET
     progress: Progress | None = None
     environment: EnvironmentRecord | None = None
     stderr_tail: list[str] = []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from engine.statistics.aggregate import DEFAULT, How, estimate_column
 from engine.statistics.intervals import Estimate, Interval
@@ -11,6 +12,8 @@ from engine.statistics.missingness import Missingness, missingness
 from engine.statistics.rows import Row, column, settle
 
 ERROR_BUDGET = 0.1
+HEADLINES = ("success", "return", "reward", "score")
+"""Metrics worth a headline, the first that a run has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +25,17 @@ class Headline:
     missing: Missingness
     budget: float
     withheld: str | None
+
+
+def headline_metric(names: Iterable[str]) -> str | None:
+    """The metric that stands for a run with these: a well-known one, else the first; None of none."""
+    found = list(names)
+    return next((name for name in HEADLINES if name in found), next(iter(found), None))
+
+
+def budget_of(scoring: Mapping[str, Any]) -> float:
+    """``error_budget`` of a start request's ``scoring``."""
+    return float(scoring.get("error_budget", ERROR_BUDGET))
 
 
 def headline(

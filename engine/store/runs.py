@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine.store.jsonl import read_records
 from engine.store.process_identity import is_alive
-from engine.store.records import EpisodeRow, Identity, RunStatus, SummaryConfig, SummaryHead
+from engine.store.records import EpisodeRow, Identity, RunStatus, Spec, SummaryConfig, SummaryHead
 from engine.store.rundir import RunDir, RunDirError, runs_folder
 
 LISTED_AT_MOST = 8
@@ -20,12 +20,17 @@ class RunNotFoundError(Exception):
 
 @dataclass(frozen=True)
 class RunView:
-    """A run as it stands. ``status``: its summary's, corrected by what is alive. ``label``: its request's."""
+    """A run as it stands. ``status``: its summary's, corrected by what is alive. ``spec``: None where it
+    cannot be read."""
 
     run: RunDir
     head: SummaryHead
     status: RunStatus
-    label: str
+    spec: Spec | None
+
+    @property
+    def label(self) -> str:
+        return self.spec.eval.label if self.spec else ""
 
 
 def list_runs(root: Path) -> list[RunView]:
@@ -38,18 +43,17 @@ def view_run(run: RunDir) -> RunView:
     # In this order a writer that finishes meanwhile is seen as finished: alive, then _DONE, then its summary.
     can_go_on = is_writer_alive(run)
     settled = run.is_done()
-    label = ""
+    spec = None
     try:
         spec = run.read_spec()
-        label = spec.eval.label
         head = run.read_summary_head()
     except RunDirError as error:
         config = SummaryConfig(graph_name="")
         broken = SummaryHead(
             run_id=run.run_id, config=config, status="aborted", created_at="", error=str(error)
         )
-        return RunView(run, broken, "pending" if can_go_on else "aborted", label)
-    return RunView(run, head, head.status if can_go_on or settled else "aborted", label)
+        return RunView(run, broken, "pending" if can_go_on else "aborted", spec)
+    return RunView(run, head, head.status if can_go_on or settled else "aborted", spec)
 
 
 def is_writer_alive(run: RunDir) -> bool:
@@ -87,10 +91,13 @@ def find_run(root: Path, wanted: str) -> RunDir:
 
 def read_rows(run: RunDir) -> list[EpisodeRow]:
     """The run's finished episodes in identity order; the last line of an identity wins."""
-    rows: dict[Identity, EpisodeRow] = {}
-    for row in read_records(run.episode_rows, EpisodeRow):
-        rows[row.identity] = row
+    rows: dict[Identity, EpisodeRow] = {row.identity: row for row in read_row_lines(run)}
     return [rows[identity] for identity in sorted(rows)]
+
+
+def read_row_lines(run: RunDir) -> list[EpisodeRow]:
+    """Every row that was written, in that order: an episode has several where it ran again."""
+    return list(read_records(run.episode_rows, EpisodeRow))
 
 
 def _run_dirs(root: Path) -> list[RunDir]:

@@ -32,13 +32,19 @@ def test_help_imports_nothing_heavy() -> None:
     assert imported_by("--help").isdisjoint(HEAVY)
 
 
-@pytest.mark.parametrize("words", [("runs",), ("show", "last"), ("episodes", "last"), ("log", "last", "0")])
+@pytest.mark.parametrize("words", [("runs",), ("episodes", "last"), ("log", "last", "0")])
 def test_looking_at_runs_imports_no_numpy_torch_textual_or_server(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     make_run(tmp_path)
     found = imported_by("--root", str(tmp_path), *words)
     assert found.isdisjoint({"textual", "numpy", "scipy", "torch", "aiohttp", "psutil", "engine.evaluation"})
+
+
+def test_showing_numbers_imports_no_torch_textual_or_server(tmp_path: Path) -> None:
+    make_run(tmp_path)
+    found = imported_by("--root", str(tmp_path), "show", "last")
+    assert found.isdisjoint({"textual", "torch", "aiohttp", "psutil", "engine.evaluation"})
 
 
 @pytest.mark.parametrize("command", COMMANDS)

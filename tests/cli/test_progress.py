@@ -44,7 +44,7 @@ def test_a_run_in_one_line(clock: list[float]) -> None:
     pace = Pace()
     pace.update(report(0, 0))
     clock[0] += 100
-    stats = {"spl": MetricStats(mean=0.1, n=4), "success": MetricStats(mean=0.5, n=4, ci95=(0.15, 0.85))}
+    stats = {"spl": MetricStats(mean=0.1, n=9), "success": MetricStats(mean=0.5, n=9, ci95=(0.15, 0.85))}
     now = report(5, 500, error_count=1, metric_stats=stats)
     pace.update(now)
     assert describe(now, pace).split(" · ") == [
@@ -55,3 +55,10 @@ def test_a_run_in_one_line(clock: list[float]) -> None:
         "3.0 episodes/min",
         "5 steps/s",
     ]
+
+
+def test_above_the_error_budget_no_mean_is_told() -> None:
+    stats = {"success": MetricStats(mean=0.5, n=9, ci95=(0.15, 0.85))}
+    told = describe(report(11, 500, error_count=2, metric_stats=stats), Pace())
+    assert "success withheld: 2 of 11 with errors" in told
+    assert "0.500" not in told

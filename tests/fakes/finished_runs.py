@@ -134,7 +134,11 @@ def _write_rows(
 
 
 def _summary(run: RunDir, rows: Sequence[EpisodeRow], replaced: Mapping[str, Any]) -> Summary:
-    completed = [row.metrics["success"] or 0.0 for row in rows if row.status == "completed"]
+    completed = [
+        row.metrics["success"] or 0.0
+        for row in rows
+        if row.status == "completed" and "success" in row.metrics
+    ]
     fields: dict[str, Any] = {
         "status": "completed",
         "created_at": CREATED,
@@ -143,7 +147,7 @@ def _summary(run: RunDir, rows: Sequence[EpisodeRow], replaced: Mapping[str, Any
         "elapsed_sec": 12.5,
         "total_episodes": len(rows),
         "completed_count": len(rows),
-        "error_count": len(rows) - len(completed),
+        "error_count": sum(row.status == "error" for row in rows),
         "result_digest": result_digest(rows),
     }
     if completed:

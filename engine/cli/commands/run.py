@@ -51,11 +51,11 @@ def start_and_follow(control: Control, request: StartRequest, *, no_follow: bool
         return
     say(f"run {run}: {control.show(run).path}")
     report, interrupted = follow(control, run)
-    rows = control.episodes(run)
     if as_json:
         put_json(report)
     else:
-        put_result(report, rows)
+        rows = control.episodes(run)
+        put_result(report, control.results(run), rows)
         say_where_next(report, rows)
     if interrupted:
         raise click.exceptions.Exit(INTERRUPTED)

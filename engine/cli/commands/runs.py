@@ -8,7 +8,7 @@ import click
 
 from engine.cli.app import App
 from engine.cli.output import Cell, put_json, put_table, say
-from engine.cli.progress import clock, headline, interval, number
+from engine.cli.progress import clock, standing
 from engine.cli.results import STATUS_COLOURS
 
 if TYPE_CHECKING:
@@ -41,11 +41,6 @@ def command(app: App, /, *, status: str | None, graph: str | None, as_json: bool
 
 def _row(report: RunReport) -> list[str | Cell]:
     summary = report.summary
-    name = headline(summary.metric_stats)
-    result = summary.error or ""
-    if name:
-        stats = summary.metric_stats[name]
-        result = f"{name} {number(stats.mean)}{interval(stats, ' ')}"
     return [
         report.run_id,
         Cell(report.status, STATUS_COLOURS[report.status]),
@@ -53,6 +48,6 @@ def _row(report: RunReport) -> list[str | Cell]:
         f"{summary.completed_count}/{summary.total_episodes}",
         str(summary.error_count),
         clock(summary.elapsed_sec),
-        result,
+        standing(report) or summary.error or "",
         report.label,
     ]

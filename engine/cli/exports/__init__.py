@@ -1,0 +1,1 @@
+"""A run or an episode as one file for others."""

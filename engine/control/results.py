@@ -1,0 +1,64 @@
+"""A run's numbers, as they may be told: with their intervals, and what is missing from them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+
+from engine.control.reports import NotFoundError
+from engine.statistics.aggregate import aggregate
+from engine.statistics.budget import HEADLINES, Headline, budget_of, headline, headline_metric
+from engine.statistics.intervals import Estimate, is_rate
+from engine.statistics.repeats import Repeats, repeats
+from engine.statistics.rows import column, settle
+from engine.statistics.tables import TaskTable, task_table
+from engine.store.records import EpisodeRow, EvalRequest, task_of
+from engine.store.rundir import RunDir
+from engine.store.runs import read_row_lines, view_run
+
+
+class Results(msgspec.Struct, kw_only=True):
+    """``headline``: the metric that stands for the run, or why it is withheld. ``metrics``: all, over what
+    completed. ``tasks``: the headline's metric by task, where there are several. ``repeats``: its pass rates,
+    where it is 0 or 1 and episodes were repeated.
+    """
+
+    headline: Headline
+    metrics: dict[str, Estimate]
+    tasks: TaskTable | None = None
+    repeats: Repeats | None = None
+
+
+def results_of(run: RunDir, metric: str | None = None) -> Results:
+    """The numbers so far. ``metric``: the headline's; NotFoundError where no episode has measured it."""
+    view = view_run(run)
+    lines = read_row_lines(run)
+    rows, _ = settle(lines)
+    metrics = aggregate(rows).stats
+    if metric is not None and metric not in metrics:
+        known = ", ".join(metrics) or "none yet"
+        raise NotFoundError(f"no episode of {run.run_id} has measured {metric!r}; measured: {known}")
+    name = metric or headline_metric(metrics) or HEADLINES[0]
+    planned = _planned_by_task(view.spec.eval) if view.spec else {}
+    several = len(planned.keys() | {row.task for row in rows}) > 1
+    return Results(
+        headline=headline(
+            lines, name, view.head.total_episodes, budget_of(view.spec.scoring if view.spec else {})
+        ),
+        metrics=metrics,
+        tasks=task_table(lines, name, planned) if several else None,
+        repeats=_repeats(rows, name),
+    )
+
+
+def _planned_by_task(request: EvalRequest) -> dict[str, int]:
+    """Empty where the request names no tasks of single episodes: then there is only one."""
+    own = request.episode_selectors or []
+    return dict(Counter(task_of({**request.selectors, **selectors}) for selectors in own))
+
+
+def _repeats(rows: list[EpisodeRow], metric: str) -> Repeats | None:
+    if all(row.repeat == 1 for row in rows) or not is_rate(column(rows, metric).values):
+        return None
+    return repeats(rows, metric)

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import csv
+import io
+import json
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Shell
+from tests.fakes.finished_runs import fake_line, fake_row, make_run
+
+EVIL = "<script>alert(1)</script>\x1b[31m\u202e\ud800\0"
+FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "  =1", "＝1"]
+
+
+class Page(HTMLParser):
+    """Every tag, and the text outside them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.fixture
+def run(root: Path) -> str:
+    rows = [
+        fake_row(0, instruction=EVIL, selectors={"task_id": "<b>a"}),
+        fake_row(1, metrics={"success": None, "spl": -0.25}),
+        fake_row(2, status="error", error_class="graph", error="=boom", metrics={}),
+    ]
+    lines = [fake_line(0, "reset", outputs={"text": EVIL}), fake_line(1, "step", error="@bad")]
+    return make_run(root, rows=rows, logs={1: lines}).run_id
+
+
+def test_a_run_as_json_and_as_lines(shell: Shell, run: str) -> None:
+    whole = shell("export", run, "--format", "json").json
+    assert whole["run"]["run_id"] == run
+    assert [row["episode_index"] for row in whole["episodes"]] == [0, 1, 2]
+    assert whole["results"]["headline"]["missing"]["errored"] == 1
+    lines = [json.loads(line) for line in shell("export", run, "--format", "jsonl").out.splitlines()]
+    assert lines == whole["episodes"]
+
+
+def test_a_run_as_csv_leaves_empty_what_was_not_measured(shell: Shell, run: str) -> None:
+    rows = list(csv.DictReader(io.StringIO(shell("export", run, "--format", "csv").out, newline="")))
+    assert [row["metric.success"] for row in rows] == ["0.0", "", ""]
+    assert [row["metric.spl"] for row in rows] == ["", "-0.25", ""]
+    assert rows[0]["selectors"] == '{"task_id":"<b>a"}'
+    assert rows[2]["error"] == "'=boom"
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+def test_no_text_in_a_csv_is_a_formula(shell: Shell, root: Path, formula: str) -> None:
+    make_run(root, rows=[fake_row(0, instruction=formula)])
+    rows = list(csv.DictReader(io.StringIO(shell("export", "last", "--format", "csv").out, newline="")))
+    assert rows[0]["instruction"] == f"'{formula}"
+
+
+@pytest.mark.parametrize("words", [(), ("--episode", "0"), ("--episode", "1")])
+def test_a_page_has_no_script_and_shows_every_text_as_it_is(
+    shell: Shell, run: str, words: tuple[str, ...]
+) -> None:
+    text = shell("export", run, *words, "--format", "html").out
+    page = Page(text)
+    assert page.tags <= {
+        "html",
+        "head",
+        "meta",
+        "title",
+        "style",
+        "body",
+        "h1",
+        "h2",
+        "table",
+        "tr",
+        "th",
+        "td",
+    }
+    assert "<script>alert(1)</script>" in page.text
+    assert ("␛[31m‹U+202E›" in page.text) == (words != ("--episode", "1")), "a log's values are JSON here"
+    assert not {"\x1b", "\u202e", "\0"} & set(text)
+    assert "http:" not in text.replace("http-equiv", "")
+
+
+def test_an_episode_with_its_log(shell: Shell, run: str) -> None:
+    whole = shell("export", run, "--episode", "1", "--format", "json").json
+    assert whole["episode"]["episode"]["episode_index"] == 1
+    assert [line["node_id"] for line in whole["log"]] == ["reset", "step"]
+    assert len(shell("export", run, "--episode", "1", "--format", "jsonl").out.splitlines()) == 2
+    rows = list(csv.DictReader(io.StringIO(shell("export", run, "--episode", "1", "--format", "csv").out)))
+    assert [row["error"] for row in rows] == ["", "'@bad"]
+    assert shell("export", run, "--episode", "7", "--format", "json").code == 2
+
+
+def test_a_file_is_replaced_whole(shell: Shell, run: str, tmp_path: Path) -> None:
+    target = tmp_path / "out.csv"
+    target.write_text("before")
+    said = shell("export", run, "--format", "csv", "-o", str(target))
+    assert (said.code, said.out) == (0, "")
+    assert target.read_bytes().startswith(b"episode_index,")
+    assert shell("export", run, "--format", "csv", "-o", str(tmp_path)).code == 2
+    assert shell("export", run, "--format", "csv", "-o", str(tmp_path / "no" / "x.csv")).code == 1
+    assert shell("export", run, "--format", "mp4").code == 2

@@ -1,0 +1,70 @@
+"""What ``show`` says of a run's numbers, and what it does not say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from engine.store.records import EpisodeRow
+from tests.cli.conftest import Shell
+from tests.fakes.finished_runs import fake_row, make_run
+
+
+def crash(index: int) -> EpisodeRow:
+    return fake_row(index, status="error", termination="env_crash", error_class="infra", metrics={})
+
+
+def test_the_headline_tells_what_is_missing_and_how_much_it_could_change(shell: Shell, root: Path) -> None:
+    rows = [fake_row(i) for i in range(18)] + [crash(18), fake_row(19, metrics={"success": None})]
+    make_run(root, rows=rows, total_episodes=22)
+    said = shell("show", "last").out
+    # 20 ended without a number in 2 of them: 10 % is within the budget.
+    assert said.splitlines()[0].startswith("success 0.500, 95 % interval [0.290, 0.710], from 18 of 22")
+    told = " ".join(said.split())
+    assert "4 without it: 1 errored (1 infra), 1 unmeasured, 2 not run" in told
+    assert "it would be 0.409 or 0.591" in told
+
+
+def test_above_the_error_budget_no_mean_is_shown(shell: Shell, root: Path) -> None:
+    rows = [fake_row(i, metrics={"success": 1.0, "spl": 0.875}) for i in range(8)] + [crash(8), crash(9)]
+    make_run(root, rows=rows, total_episodes=10)
+    said = shell("show", "last")
+    told = " ".join(said.out.split())
+    assert (
+        "success is withheld: 2 of 10 episodes gave no success: 2 errored (2 of them infra); 20 % is above"
+        in told
+    )
+    assert "0.875" not in said.out
+    assert "success withheld: 2 of 10 with errors" in shell("runs").out
+    assert shell("show", "last", "--json").json["results"]["headline"]["estimate"] is None
+
+
+def test_a_run_in_which_nothing_completed(shell: Shell, root: Path) -> None:
+    make_run(root, rows=[crash(0), crash(1)])
+    said = shell("show", "last")
+    assert said.code == 0
+    assert said.out.startswith("success is withheld: 2 of 2 episodes gave no success")
+
+
+def test_scenes_are_what_is_independent(shell: Shell, root: Path) -> None:
+    make_run(root, rows=[fake_row(i, scene_id=f"house {i % 6}") for i in range(24)])
+    assert "in 6 scenes" in " ".join(shell("show", "last").out.split())
+
+
+def test_tasks_with_the_mean_over_episodes_and_over_tasks(shell: Shell, root: Path) -> None:
+    easy = [fake_row(i, selectors={"task_id": "easy"}, metrics={"success": 1.0}) for i in range(3)]
+    hard = [fake_row(9, selectors={"task_id": "hard"}, metrics={"success": 0.0, "spl": 0.0})]
+    make_run(root, rows=[*easy, *hard])
+    lines = shell("show", "last").out.splitlines()
+    starts = {" ".join(line.split()[:-1]) for line in lines}
+    assert "easy 1.000 [0.439, 1.000] 3" in starts
+    assert "hard 0.000 [0.000, 0.793] 1" in starts
+    assert "every episode alike 0.750 [0.301, 0.954]" in starts
+    assert "every task alike 0.500 [0.000, 1.000]" in starts
+
+
+def test_another_metric_is_told_first_where_it_was_measured(shell: Shell, root: Path) -> None:
+    make_run(root, rows=[fake_row(i, metrics={"success": 1.0, "spl": 0.5}) for i in range(4)])
+    assert shell("show", "last", "--metric", "spl").out.startswith("spl 0.500")
+    said = shell("show", "last", "--metric", "slp")
+    assert said.code == 2
+    assert "measured: spl, success" in said.err
