@@ -80,7 +80,7 @@ class Ledger:
         return self._process
 
     @contextmanager
-    def turn(self, wait_sec: float = 0.5) -> Iterator[Turn]:
+    def turn(self, wait_sec: float = 0.1) -> Iterator[Turn]:
         """Have the ledger alone, after at most ``wait_sec``. LedgerBusyError where that cannot be."""
         lock = self._open_lock()
         try:

@@ -152,7 +152,7 @@ class Tenants:
         """(run key, workers) → the most that a run of that kind, now settled, was seen to hold."""
         found: dict[tuple[str, int], Peak] = {}
         for run in self.runs.values():
-            if run.watch.is_settled(now):
+            if run.watch.is_settled(now, cold=True):
                 need = run.entry.job.need
                 key = need.run_key, need.worker_count
                 found[key] = _higher(found.get(key, Peak()), run.watch.so_far(run.entry.start.run.cards))
@@ -161,7 +161,7 @@ class Tenants:
     def _is_settled(self, watch: Watch, cold: bool, now: float) -> bool:
         if cold and now - watch.started_at >= self.cold_longest_sec:
             return True
-        return watch.is_settled(now)
+        return watch.is_settled(now, cold)
 
     def _living(self) -> Iterator[Root]:
         for run in self.runs.values():

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from engine.scheduling.calibration import Peak
 from engine.scheduling.machine import RAM
 
-SETTLE_SEC = 30.0
-"""Without growth for this long while it works, a tenant has settled."""
+SETTLE_SEC, COLD_SETTLE_SEC = 30.0, 60.0
+"""Without growth for this long while it works, a tenant has settled; longer where nothing was known of it."""
 
 FEWEST_SAMPLES, SHORTEST_SEC = 5, 10.0
 """What was seen less often, or ran shorter, teaches nothing."""
@@ -51,11 +51,12 @@ class Watch:
         if exact:
             self._samples[pool] = self._samples.get(pool, 0) + 1
 
-    def is_settled(self, now: float) -> bool:
+    def is_settled(self, now: float, cold: bool = False) -> bool:
         """It works, has not grown for a while, and past ones had reached their peak by this time."""
         if self.working_since is None or now - self.started_at < self.after_sec:
             return False
-        return now - max(self.working_since, *self._grew_at.values(), self.started_at) >= SETTLE_SEC
+        flat = now - max(self.working_since, *self._grew_at.values(), self.started_at)
+        return flat >= (COLD_SETTLE_SEC if cold else SETTLE_SEC)
 
     def peak(self, cards: Collection[str], now: float) -> Peak | None:
         """What it teaches, once it has completed; None where too little was seen of it.

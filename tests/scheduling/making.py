@@ -48,9 +48,8 @@ def need(graph: str = "g", workers: int = 1, nodesets: Sequence[NodesetNeed] = (
     )
 
 
-def job(run_id: str, *, waited: float = 0.0, priority: Priority = "normal", **more: Any) -> QueuedJob:
+def job(run_id: str, *, priority: Priority = "normal", **more: Any) -> QueuedJob:
     of_job = {name: more.pop(name) for name in tuple(more) if name in QueuedJob.__struct_fields__}
-    of_job.setdefault("eligible_since", NOW - waited)
     of_job.setdefault("sequence", 1)
     return QueuedJob(
         run_id=run_id,
@@ -133,11 +132,14 @@ class Box:
         ram: float = 0.0,
         margin: float = 0.0,
         servers: Mapping[str, float | None] | None = None,
+        waited: float = 0.0,
         **more: Any,
     ) -> Box:
         """A queued job that needs so many GB of a card; None is not known."""
         nodesets = [nodeset(), *(shared(name) for name in servers or {})]
-        queued = job(run_id, nodesets=nodesets, sequence=len(self.queue) + 1, **more)
+        queued = job(
+            run_id, nodesets=nodesets, sequence=len(self.queue) + 1, eligible_since=NOW - waited, **more
+        )
         parts = [_part(run_id, None, gb, margin, ram)]
         if queued.need.marginal_vram_mb is not None and parts[0].vram:
             declared = msgspec.structs.replace(parts[0].vram, basis="declared")

@@ -340,8 +340,8 @@ SENTENCES: dict[str, Box] = {
     "sampler_stale: the NVIDIA driver does not answer (NVML: Unknown Error)": Box(
         [], driver="failing", problems=("NVML: Unknown Error",)
     ).job("a", 1),
-    "ram: needs 12.0 GB of RAM; 16.0 are free, 10.0 of it reserved by r, 18.0 taken by process 7 (java), which"
-    " is not ours": Box([24], ram=40)
+    "ram: needs 12.0 GB of RAM; 16.0 are free, 10.0 of it reserved by r, 18.0 taken by process 7 (java),"
+    " which is not ours": Box([24], ram=40)
     .runs("r", None, ram=12, ram_holds=2)
     .process(7, "java", 18)
     .job("a", 1, ram=12),
@@ -351,11 +351,10 @@ SENTENCES: dict[str, Box] = {
     "exclusive_held: GPU 0 is held exclusively by r": Box([24])
     .runs("r", 0, 1, 1, exclusive=True)
     .job("a", 1),
-    "cold_start_wait: nothing is known yet of what it takes, so it starts alone on a GPU; GPU 0 is used by the"
-    " server m": Box([24]).serves("m", 0, 1, 1).job("a", None),
-    "cold_start_wait: r is the first of its kind; others wait until it is known what that takes, 10 min at most": (
-        Box([24]).runs("r", 0, cold=True).job("a", 1)
-    ),
+    "cold_start_wait: nothing is known yet of what it takes, so it starts alone on a GPU; GPU 0 is used by"
+    " the server m": Box([24]).serves("m", 0, 1, 1).job("a", None),
+    "cold_start_wait: r is the first of its kind; others wait until it is known what that takes, 10 min at"
+    " most": (Box([24]).runs("r", 0, cold=True).job("a", 1)),
     "disk_low: 1.5 GB are free where runs are written, 2.0 are needed": Box([24], disk_gb=1.5).job("a", 1),
     "dependency: waits for x and y to complete": Box(
         [24], more={"outcomes": {"x": "running", "y": "pending"}}

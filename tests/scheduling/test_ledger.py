@@ -14,7 +14,10 @@ import msgspec
 import pytest
 
 from engine.scheduling.ledger import Entry, Ledger, LedgerBusyError
+from engine.scheduling.simulation_file import Load, SimulatedCard, Simulation
 from engine.store.process_identity import identity
+from tests.scheduling.making import GB, job
+from tests.scheduling.world import Backend, World
 
 OTHER = """
 import sys
@@ -22,8 +25,9 @@ from pathlib import Path
 from engine.scheduling.ledger import Entry, Ledger
 ledger = Ledger(Path(sys.argv[1]))
 with ledger.turn(5) as turn:
-    turn.publish(Entry(process=ledger.process, root=sys.argv[2], pending={"GPU-0": 9000.0, "ram": 100.0},
-        exclusive=["GPU-1"], occupied=["GPU-0", "GPU-1"], cold="run1"))
+    turn.publish(Entry(process=ledger.process, root="/root/of/other",
+        pending={sys.argv[2]: 9000.0, "ram": 100.0}, exclusive=["GPU-1"], occupied=["GPU-0", "GPU-1"],
+        cold=None if "known" in sys.argv else "run1"))
     print("published", flush=True)
     if "hold" in sys.argv:
         sys.stdin.readline()
@@ -33,8 +37,8 @@ sys.stdin.readline()
 
 
 @contextmanager
-def backend(folder: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-c", OTHER, str(folder), "/root/of/other", *words]
+def backend(folder: Path, *words: str, card: str = "GPU-0") -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", OTHER, str(folder), card, *words]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "published\n"
@@ -92,9 +96,11 @@ def test_ones_own_entry_is_not_counted_and_goes_with_it(folder: Path) -> None:
 
 def test_the_wait_for_the_lock_is_bounded(folder: Path) -> None:
     with backend(folder, "hold") as other:
-        with pytest.raises(LedgerBusyError, match=r"another backend of this host has held .*lock for 0.05 s"):
-            with Ledger(folder).turn(0.05):
-                pytest.fail("two had the ledger at once")
+        busy = pytest.raises(
+            LedgerBusyError, match=r"another backend of this host has held .*lock for 0.05 s"
+        )
+        with busy, Ledger(folder).turn(0.05):
+            pytest.fail("two had the ledger at once")
         assert other.stdin is not None
         other.stdin.write("\n")
         other.stdin.flush()
@@ -189,3 +195,36 @@ def test_another_user_takes_part(open_to_all: Path) -> None:
         assert other.stdout.readline() == "done\n"
         assert pending(folder) == 7.0
         other.kill()
+
+
+def test_a_scheduler_counts_the_others_and_tells_them(folder: Path, tmp_path: Path) -> None:
+    card = "GPU-simulated-0"
+    simulation = Simulation(gpus=(SimulatedCard(total_mb=24 * GB),), loads=(Load(vram_mb=4 * GB),))
+    ours = Backend(World(simulation), tmp_path, ledger=Ledger(folder))
+    ours.submit(job("a", marginal_vram_mb=20 * GB))
+    with backend(folder, "known", card=card):
+        ours.tick()
+        assert str(ours.scheduler.decisions.waiting["a"]) == (
+            "gpu_memory: needs 20.0 GB; GPU 0 has 24.0 free, 8.8 of it reserved by other backends"
+        )
+    ours.tick()
+    assert set(ours.running()) == {"a"}
+    (path,) = folder.glob("*.json")
+    entry = msgspec.json.decode(path.read_bytes(), type=Entry)
+    assert (entry.process, entry.root) == (identity(), str(tmp_path))
+    assert entry.pending[card] == 20 * GB
+    assert (entry.exclusive, entry.occupied, entry.cold) == ([], [card], None)
+    ours.run_for(2)
+    entry = msgspec.json.decode(path.read_bytes(), type=Entry)
+    assert entry.pending[card] == 16 * GB  # 4 of it have shown
+
+
+def test_a_scheduler_starts_nothing_while_the_ledger_is_held(folder: Path, tmp_path: Path) -> None:
+    simulation = Simulation(gpus=(SimulatedCard(total_mb=24 * GB),))
+    ours = Backend(World(simulation), tmp_path, ledger=Ledger(folder))
+    ours.submit(job("a", marginal_vram_mb=GB))
+    with backend(folder, "hold"):
+        ours.tick()
+        assert ours.waiting() == {"a": "ledger_busy"}
+    ours.tick()
+    assert set(ours.running()) == {"a"}

@@ -198,7 +198,7 @@ def test_a_card_that_fails_keeps_its_last_row_and_its_age(
     setattr(driver.cards[0], fault, pynvml.NVMLError_GpuIsLost())
     state, rows, problems = sampler.read()
     assert state == "present"
-    assert [(found.uuid, found.sampled_at) for found in rows][0] == ("GPU-a", 1.0)
+    assert (rows[0].uuid, rows[0].sampled_at) == ("GPU-a", 1.0)
     assert rows[1].sampled_at > 2.0
     assert problems == ("GPU 0: GPU is lost",)
     setattr(driver.cards[0], fault, None)

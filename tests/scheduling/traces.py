@@ -1,4 +1,4 @@
-"""Random traces: jobs of hidden sizes that show late, among strangers; and what several rules make of them."""
+"""Random traces: jobs of hidden sizes that show late, among strangers; what several rules make of them."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def true_peak(world: World, job: QueuedJob) -> float:
 
 
 class Oracle:
-    """Knows every true peak, and that what was not yet allocated will be: no margin, no sampling, no learning.
+    """Knows every true peak, and that what is not yet allocated will be: no margin, no sample, no learning.
 
     The same order, the same passing over, and the same fair wait as ours; the tightest card.
     """
@@ -291,9 +291,9 @@ def one_job_a_gpu(
 
 
 class Reference:
-    """AgentCanvas's rule, as its scheduler applies it to calibrated jobs: the free memory of all cards is added
-    up, the margin is never given back, nobody's turn is kept. It places nothing; the emptiest card is kinder
-    than what it does.
+    """AgentCanvas's rule, as its scheduler applies it to calibrated jobs: the free memory of all cards is
+    added up, the margin is never given back, nobody's turn is kept. It places nothing; the emptiest card is
+    kinder than what it does.
     """
 
     MARGIN_MB = 1500.0
