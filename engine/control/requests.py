@@ -55,6 +55,7 @@ def _number_problems(request: StartRequest) -> list[Problem]:
         ),
         (request.start_episode_index < 0, "start_episode_index", request.start_episode_index, "0 or more"),
         (request.retries < 0, "retries", request.retries, "0 or more"),
+        (request.repeats < 1, "repeats", request.repeats, "at least 1"),
         (_below(request.step_budget, 1), "step_budget", request.step_budget, "at least 1"),
         (
             _not_positive(request.per_step_budget_sec),

@@ -55,7 +55,8 @@ def results_of(run: RunDir, metric: str | None = None) -> Results:
 def _planned_by_task(request: EvalRequest) -> dict[str, int]:
     """Empty where the request names no tasks of single episodes: then there is only one."""
     own = request.episode_selectors or []
-    return dict(Counter(task_of({**request.selectors, **selectors}) for selectors in own))
+    counts = Counter(task_of({**request.selectors, **selectors}) for selectors in own)
+    return {task: count * request.repeats for task, count in counts.items()}
 
 
 def _repeats(rows: list[EpisodeRow], metric: str) -> Repeats | None:

@@ -86,6 +86,7 @@ def _write_request(run: RunDir, plan: RunPlan) -> Summary:
         step_budget=asked.step_budget,
         worker_count=asked.worker_count,
         seed=asked.seed,
+        repeats=asked.repeats,
     )
     pending = Summary(run_id=run.run_id, config=config, status="pending", created_at=spec.created_at)
     write_json(run.summary, pending)

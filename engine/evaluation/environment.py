@@ -67,6 +67,7 @@ def command_line(spec: Spec, run: RunDir) -> str:
     else:
         words += ["--all"] if request.episode_count == -1 else ["-n", str(request.episode_count)]
         words += ["--start", str(request.start_episode_index)] if request.start_episode_index else []
+    words += ["--repeats", str(request.repeats)] if request.repeats > 1 else []
     words += ["--split", request.split] if request.split else []
     words += ["--step-budget", str(request.step_budget)] if request.step_budget is not None else []
     for name, value in request.selectors.items():

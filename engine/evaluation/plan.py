@@ -34,9 +34,12 @@ def plan_episodes(
     episode_selectors: Sequence[Mapping[str, Any]] | None,
     run_seed: int,
     available: int | None,
+    repeats: int = 1,
 ) -> list[PlannedEpisode]:
     """The run's episodes in order. ``count`` -1 is all that the environment has from ``start`` on.
 
+    Each comes ``repeats`` times, one after the other, and only its first repeat has the seed of a run
+    without repeats.
     ``available`` is the number of episodes that the environment says it has, None where it does not say.
     Raises PlanError.
     """
@@ -50,11 +53,11 @@ def plan_episodes(
         raise PlanError(
             f"episode_selectors has {len(extra)} entries for {len(chosen)} episodes: give one for each"
         )
-    planned = []
-    for position, (index, own) in enumerate(zip(chosen, extra, strict=True)):
-        planned.append(
-            PlannedEpisode(position, index, {**selectors, **own}, 1, episode_seed(run_seed, index))
-        )
+    tries = itertools.product(zip(chosen, extra, strict=True), range(1, repeats + 1))
+    planned = [
+        PlannedEpisode(position, index, {**selectors, **own}, repeat, episode_seed(run_seed, index, repeat))
+        for position, ((index, own), repeat) in enumerate(tries)
+    ]
     _refuse_doubles(planned)
     return planned
 

@@ -184,6 +184,7 @@ class Run:
             episode_selectors=request.episode_selectors,
             run_seed=request.seed,
             available=counts.get(config.split),
+            repeats=request.repeats,
         )
 
     def _common_selectors(self) -> dict[str, object]:

@@ -50,6 +50,7 @@ class EvalRequest(msgspec.Struct, kw_only=True):
     dict for each of ``episode_indices``. seed: the run's; every source of chance comes from it and the
     episode. timeout_sec: wall seconds the run may take; None is no limit. label: a name by which the
     run is found again. retries: times that an ``infra`` episode is played again before its row counts.
+    repeats: times that every episode is played, with a seed of its own each; ``episode_count`` counts none.
     """
 
     graph_name: str
@@ -67,6 +68,7 @@ class EvalRequest(msgspec.Struct, kw_only=True):
     timeout_sec: float | None = None
     label: str = ""
     retries: int = 0
+    repeats: int = 1
 
 
 class NodesetNeed(msgspec.Struct, kw_only=True):
@@ -219,6 +221,7 @@ class SummaryConfig(msgspec.Struct, kw_only=True):
     step_budget: int | None = None
     worker_count: int = 1
     seed: int = 0
+    repeats: int = 1
 
 
 class SummaryHead(msgspec.Struct, kw_only=True):

@@ -68,3 +68,20 @@ def test_another_metric_is_told_first_where_it_was_measured(shell: Shell, root: 
     said = shell("show", "last", "--metric", "slp")
     assert said.code == 2
     assert "measured: spl, success" in said.err
+
+
+def test_pass_rates_of_repeats(shell: Shell, root: Path) -> None:
+    passed = {0: [1, 1], 1: [1, 0], 2: [0, 0], 3: [1, 1]}
+    make_run(
+        root,
+        rows=[
+            fake_row(i, repeat=r, metrics={"success": float(found)})
+            for i, tries in passed.items()
+            for r, found in enumerate(tries, start=1)
+        ],
+    )
+    said = shell("show", "last").out
+    rates = {line.split()[0]: line.split() for line in said.splitlines() if line.startswith(("1 ", "2 "))}
+    assert [rates[k][1] for k in "12"] == ["0.625", "0.750"]
+    assert [rates[k][4] for k in "12"] == ["0.625", "0.500"]
+    assert "4 episodes with 2 tries each; 1 passed only sometimes" in " ".join(said.split())

@@ -62,11 +62,12 @@ def test_what_was_asked_reaches_the_run(shell: Shell, root: Path, tmp_path: Path
         "-w 3 --episodes 0,4-5 --split s --dataset d --step-budget 9 --seed 8 --timeout 60 --step-timeout 2"
     )
     places = ("--workspace", str(mine), "--workspace", str(theirs))
-    said = shell("run", "toy", *words.split(), "--retries", "1", *places, "--json")
+    said = shell("run", "toy", *words.split(), "--retries", "1", "--repeats", "4", *places, "--json")
     spec = json.loads((Path(said.json["path"]) / "spec.json").read_bytes())
     asked: dict[str, Any] = {
         "graph_name": "toy", "worker_count": 3, "episode_indices": [0, 4, 5], "split": "s", "dataset": "d",
         "step_budget": 9, "seed": 8, "timeout_sec": 60.0, "per_step_budget_sec": 2.0, "retries": 1,
+        "repeats": 4,
     }  # fmt: skip
     assert {name: spec["eval"][name] for name in asked} == asked
     assert spec["workspaces"] == [str(mine), str(theirs)]

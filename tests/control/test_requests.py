@@ -23,6 +23,7 @@ def problems(**fields: Any) -> list[str]:
         ("per_step_budget_sec", (0.0, -1.0, float("nan"), float("inf")), (None, 0.5)),
         ("timeout_sec", (0.0, float("nan")), (None, 3600.0)),
         ("retries", (-1,), (0, 2)),
+        ("repeats", (0, -1), (1, 5)),
         ("episode_indices", ([], [-1], [3, 3]), (None, [0, 2])),
         (
             "label",

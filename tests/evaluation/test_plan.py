@@ -72,6 +72,10 @@ def test_chunks_are_even(n: int, workers: int) -> None:
     assert max(sizes) - min(sizes) <= 1
 
 
+def test_repeats_of_an_episode_follow_one_another() -> None:
+    assert plan(count=2, repeats=3) == [0, 0, 0, 1, 1, 1]
+
+
 def test_seeds_belong_to_the_index_and_differ() -> None:
     def seeds(**changes: Any) -> list[int]:
         base = {

@@ -27,11 +27,23 @@ if TYPE_CHECKING:
 @click.option(
     "--retries", type=int, default=0, metavar="N", help="Play an episode that the box failed again."
 )
+@click.option(
+    "--repeats", type=int, default=1, metavar="K", help="Play every episode K times; show pass@k and pass^k."
+)
 @click.option("--no-follow", is_flag=True, help="Print the run's id and leave it to itself.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @click.pass_obj
 def command(
-    app: App, /, *, graph: str, workers: int, retries: int, no_follow: bool, as_json: bool, **options: Any
+    app: App,
+    /,
+    *,
+    graph: str,
+    workers: int,
+    retries: int,
+    repeats: int,
+    no_follow: bool,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Run GRAPH (a file or a saved graph's name) over episodes of its environment, and show the result.
 
@@ -39,7 +51,7 @@ def command(
     at once.
     """
     request = build_request(graph, options)
-    request.worker_count, request.retries = workers, retries
+    request.worker_count, request.retries, request.repeats = workers, retries, repeats
     start_and_follow(app.control, request, no_follow=no_follow, as_json=as_json)
 
 
