@@ -9,6 +9,7 @@ from difflib import get_close_matches
 
 from engine.graph.model import Problem
 
+_QUOTED = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 _LONGEST_NAME = 200
 """Near names cost the square of the length, and no real name is longer."""
 
@@ -23,12 +24,16 @@ def edge_name(edge_id: str) -> str:
 
 def called(problem: Problem, names: Mapping[str, str]) -> Problem:
     """The problem, with other names for the ids that it quotes."""
+    quoted = {repr(name): repr(other) for name, other in names.items()}
 
-    def other(text: str) -> str:
-        return re.sub("'([^']*)'", lambda quoted: f"'{names.get(quoted[1], quoted[1])}'", text)
+    def renamed(text: str) -> str:
+        return _QUOTED.sub(lambda found: quoted.get(found[0], found[0]), text)
 
     return replace(
-        problem, where=other(problem.where), message=other(problem.message), remedy=other(problem.remedy)
+        problem,
+        where=renamed(problem.where),
+        message=renamed(problem.message),
+        remedy=renamed(problem.remedy),
     )
 
 

@@ -25,6 +25,7 @@ TYPES: dict[str, Ports] = {
     "tool__pass": Ports((Port("value", optional=True),), (Port("value"),)),
     "tool__gather": Ports((Port("images", "LIST[IMAGE]", optional=True),), (Port("count"),)),
     "tool__any": Ports(open_inputs=True, open_outputs=True),
+    "graphIn": Ports((), (Port("value"),)),
     "graphOut": Ports((Port("value", optional=True),), (Port("value"),)),
     "textViewer": Ports((Port("text", "TEXT", optional=True),)),
     "viewer": Ports((Port("text", "TEXT", optional=True),), open_inputs=True),

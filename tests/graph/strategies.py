@@ -102,15 +102,22 @@ CONFIGS = st.fixed_dictionaries(
         "init_ports": JSON,
     },
 )
-NODE_TYPES = st.sampled_from([*["iterIn", "iterOut"] * 3, "note", "termination", "robot__move", *TYPES])
+NODE_TYPES = st.sampled_from(
+    [*["iterIn", "iterOut", "graphIn"] * 3, "note", "termination", "robot__move", *TYPES]
+)
 
 
 def graphs() -> st.SearchStrategy[Graph]:
-    """Graphs of which nothing but the types of the fields is right."""
+    """Graphs of which nothing but the types of the fields is right; composites in composites."""
+    return st.recursive(_graphs(st.none()), lambda inner: _graphs(st.none() | inner), max_leaves=3)
+
+
+def _graphs(subgraphs: st.SearchStrategy[Graph | None]) -> st.SearchStrategy[Graph]:
+    nodes = st.builds(Node, IDS, NODE_TYPES, config=CONFIGS, subgraph=subgraphs)
     return st.builds(
         Graph,
         name=TEXT,
-        nodes=_tuples(st.builds(Node, IDS, NODE_TYPES, config=CONFIGS), max_size=6),
+        nodes=_tuples(nodes, max_size=6),
         edges=_tuples(st.builds(Edge, TEXT, IDS, IDS, HANDLES, HANDLES), max_size=9),
         step_budget=st.none() | st.integers(),
         eval_graph=st.booleans(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from ast import literal_eval
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.graph.check import check_graph
-from engine.graph.model import Graph, GraphError
+from engine.graph.model import Graph, GraphError, Problem
 from engine.graph.plan import Plan, firing_cap, plan_graph
 from engine.graph.read import dump_graph, parse_graph
 from tests.graph.drawing import TYPES, errors, resolve, warnings
@@ -40,7 +41,8 @@ def test_data_is_a_graph_or_refused(data: bytes | dict[str, Any]) -> None:
 @given(graphs() | knots())
 def test_a_graph_has_a_plan_unless_check_refuses_it(graph: Graph) -> None:
     found = [problem for problem in check_graph(graph, resolve, TYPES) if problem.severity == "error"]
-    assert all(problem.code and problem.where and problem.message for problem in found)
+    assert all(problem.code and problem.message for problem in found)
+    assert {name for problem in found for name in named(problem)} <= names(graph)
     if found:
         with pytest.raises(GraphError) as caught:
             plan_graph(graph, resolve)
@@ -69,6 +71,19 @@ def test_a_nest_of_loops_is_seen_as_it_was_drawn(nest: Nest, budget: int) -> Non
         assert plan.budget(loop, budget) == (own or inherited)
         assert all(plan.nodes[node].within == around(plan, loop) for node in plan.loops[loop].body)
     assert 3 * len(graph.nodes) <= firing_cap(plan, budget) <= firing_cap(plan, budget + 1)
+
+
+def named(problem: Problem) -> list[str]:
+    """The parts of the graph that a problem is of: their paths, where they are in composites."""
+    kind, _, quoted = problem.where.partition(" ")
+    return literal_eval(quoted).split(" + ") if kind in ("node", "edge", "container", "grant") else []
+
+
+def names(graph: Graph, path: str = "") -> set[str]:
+    """What there is to be named."""
+    parts = (*graph.nodes, *graph.edges, *graph.containers, *graph.grants)
+    inner = [names(node.subgraph, f"{path}{node.id} > ") for node in graph.nodes if node.subgraph]
+    return {path + part.id for part in parts}.union(*inner)
 
 
 def assert_sound(plan: Plan) -> None:
