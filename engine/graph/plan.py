@@ -38,8 +38,8 @@ class PlannedNode:
     fan-in in a list; an ``iterIn`` has none, since its slots are overwritten. ``out``: targets by source
     handle, in file order. ``loop``: the innermost loop that it belongs to, by the id of its ``iterIn``;
     the two ends belong to their own loop, side branches and viewers to none. ``within``: the loops whose
-    iterations fire it, outermost first, side branches included. ``grants``: container ids. ``is_sink``:
-    no edge leaves it.
+    iterations fire it, outermost first, side branches included. ``grants``: ids of containers of the graph
+    (its own, a nodeset has at hand). ``is_sink``: no edge leaves it.
     """
 
     node: Node
@@ -160,6 +160,8 @@ def _planned(
     ports = analysis.ports[node.id]
     lists = frozenset(port.name for port in ports.inputs if is_list(port.wire_type))
     within = [loop for loop in forest.pairs if node.id in forest.region[loop]]
+    granted = [grant.container_id for grant in analysis.graph.grants if grant.node_id == node.id]
+    declared = {container.id for container in analysis.graph.containers}
     return PlannedNode(
         node=node,
         ports=ports,
@@ -169,7 +171,7 @@ def _planned(
         out=out,
         loop=forest.innermost.get(node.id),
         within=tuple(sorted(within, key=lambda loop: len(forest.around[loop]))),
-        grants=tuple(grant.container_id for grant in analysis.graph.grants if grant.node_id == node.id),
+        grants=tuple(container for container in granted if container in declared),
         is_sink=not out,
     )
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from engine.components.builtin_ports import SINKS
 from tests.execution.sketch import Builtin, Step, emits, out, run, step
 
 
@@ -156,10 +159,12 @@ async def test_drawing_aids_never_fire():
     assert ran.order == ["a"]
 
 
-async def test_a_sink_logs_what_it_receives_and_puts_out_nothing():
-    ran = await run({"a": emits(v="hi"), "view": Builtin("textViewer")}, ["a.v -> view.text"])
+@pytest.mark.parametrize("sink", sorted(SINKS))
+@pytest.mark.parametrize("port", ["text", "rgb", "metrics", "action", "depth", "unheard_of"])
+async def test_a_sink_logs_what_it_receives_and_puts_out_nothing(sink: str, port: str):
+    ran = await run({"a": emits(v="hi"), "view": Builtin(sink)}, [f"a.v -> view.{port}"])
     (firing,) = ran.of("view")
-    assert (firing.inputs, firing.outputs) == ({"text": "hi"}, {})
+    assert (firing.inputs, firing.outputs) == ({port: "hi"}, {})
 
 
 async def test_progress_names_the_node_about_to_fire():
