@@ -75,6 +75,8 @@ def _put_headline(found: Headline) -> None:
         return
     shown = found.estimate
     where = f", in {shown.groups} {shown.by}s" if shown.by else ""
+    if shown.by == "episode":
+        where = f", the repeats of {shown.groups}"
     known = f"95 % interval {interval(shown)}" if shown.ci95 else "no interval"
     put_wrapped(
         f"{found.metric} {number(shown.mean)}, {known}, from {missing.measured} of {missing.planned}"
@@ -138,7 +140,7 @@ def _cells(found: Estimate | None) -> list[str]:
 
 
 def _optional(report: RunReport) -> list[list[str]]:
-    found = []
+    found = [["until width", told]] if (told := _until_width(report)) else []
     if report.environment:
         found.append(["determinism", report.environment.determinism])
     if report.summary.result_digest:
@@ -146,6 +148,20 @@ def _optional(report: RunReport) -> list[list[str]]:
     if report.label:
         found.append(["label", report.label])
     return found
+
+
+def _until_width(report: RunReport) -> str:
+    """Where ``--until-width`` ended the run, or that it did not; nothing of a run without, or under way."""
+    summary = report.summary
+    width, metric = summary.config.until_width, summary.config.until_metric
+    if width is None or not report.is_over:
+        return ""
+    if stop := summary.early_stop:
+        more = f"; {stop.beyond} more had begun, and do not count" if stop.beyond else ""
+        return f"{width:g} of {metric} after {summary.total_episodes} of {stop.planned} episodes{more}"
+    stats = summary.metric_stats.get(metric)
+    reached = f"{stats.ci95[1] - stats.ci95[0]:.3g}" if stats and stats.ci95 else "none"
+    return f"{width:g} of {metric} asked; {reached} at the end of the list"
 
 
 def _counts(report: RunReport, rows: Sequence[EpisodeRow]) -> str:

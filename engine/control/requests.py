@@ -64,6 +64,7 @@ def _number_problems(request: StartRequest) -> list[Problem]:
             "above 0",
         ),
         (_not_positive(request.timeout_sec), "timeout_sec", request.timeout_sec, "above 0"),
+        (_not_positive(request.until_width), "until_width", request.until_width, "above 0"),
     ]
     return [_problem(field, f"is {value}", f"it must be {rule}") for bad, field, value, rule in wrong if bad]
 

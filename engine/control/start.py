@@ -87,6 +87,8 @@ def _write_request(run: RunDir, plan: RunPlan) -> Summary:
         worker_count=asked.worker_count,
         seed=asked.seed,
         repeats=asked.repeats,
+        until_width=asked.until_width,
+        until_metric=asked.until_metric,
     )
     pending = Summary(run_id=run.run_id, config=config, status="pending", created_at=spec.created_at)
     write_json(run.summary, pending)

@@ -68,6 +68,8 @@ def command_line(spec: Spec, run: RunDir) -> str:
         words += ["--all"] if request.episode_count == -1 else ["-n", str(request.episode_count)]
         words += ["--start", str(request.start_episode_index)] if request.start_episode_index else []
     words += ["--repeats", str(request.repeats)] if request.repeats > 1 else []
+    if request.until_width is not None:
+        words += ["--until-width", str(request.until_width), "--until-metric", request.until_metric]
     words += ["--split", request.split] if request.split else []
     words += ["--step-budget", str(request.step_budget)] if request.step_budget is not None else []
     for name, value in request.selectors.items():

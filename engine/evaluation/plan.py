@@ -73,6 +73,15 @@ def cut_chunks(n: int, workers: int, recycle_after: int | None) -> list[range]:
     return [range(a, b) for a, b in itertools.pairwise(edges)]
 
 
+def deal_groups(n: int, workers: int, recycle_after: int | None) -> list[list[int]]:
+    """Positions for each worker, dealt in turn, so that the list is played from its beginning on.
+
+    In groups of ``recycle_after``, where a fresh process begins for every N.
+    """
+    size = recycle_after or 1
+    return [[p for p in range(n) if p // size % workers == worker] for worker in range(workers)]
+
+
 def _range(count: int, start: int, available: int | None) -> list[int]:
     if count != -1:
         return list(range(start, start + count))

@@ -69,6 +69,12 @@ class Recorder:
         self._summary_changed = True
         self._changed.set()
 
+    async def set_aside(self, row: EpisodeRow, folder: Path) -> None:
+        """Mark a recorded episode as one that does not count. Raises OSError."""
+        marked = msgspec.structs.replace(row, beyond_stop=True)
+        await self._off_loop(partial(self._store_row, marked, folder))
+        del self._rows[row.identity]
+
     def show(self, activity: str | None = None) -> None:
         """Progress changed: written with the next tick. Called at every firing, so it only takes note."""
         if activity is not None:

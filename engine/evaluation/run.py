@@ -12,13 +12,14 @@ from typing import Any
 
 from engine.components.catalog import NodesetManifest
 from engine.components.errors import HostFailure
+from engine.evaluation.early_stop import EarlyStopper
 from engine.evaluation.environment import describe
 from engine.evaluation.episode import Setting
 from engine.evaluation.launching import Launcher
 from engine.evaluation.loading import Loaded, load
 from engine.evaluation.models import longest_calls_sec, model_records
 from engine.evaluation.panel import step_budget_of
-from engine.evaluation.plan import PlanError, PlannedEpisode, cut_chunks, plan_episodes
+from engine.evaluation.plan import PlanError, PlannedEpisode, cut_chunks, deal_groups, plan_episodes
 from engine.evaluation.recorder import Recorder
 from engine.evaluation.slots import HostSlot
 from engine.evaluation.verdict import SetupRefused
@@ -27,6 +28,7 @@ from engine.graph.model import GraphError
 from engine.hosting.process import make_socket_dir
 from engine.models.client import ChatClient
 from engine.models.errors import ProfileError
+from engine.statistics.stopping import UntilWidth
 from engine.store.atomic import write_json
 from engine.store.episode_folders import folder_names
 from engine.store.records import (
@@ -62,6 +64,10 @@ class Run:
         self._own: list[dict[str, HostSlot]] = []
         self._chat: ChatClient | None = None
         self._workers: list[Worker] = []
+        self._stopper: EarlyStopper | None = None
+        if self._request.until_width is not None:
+            rule = UntilWidth(self._request.until_metric, self._request.until_width)
+            self._stopper = EarlyStopper(rule, self._recorder, self._end_early)
         self._preparation: asyncio.Task[None] | None = None
         self._end: tuple[RunStatus, str | None] = ("completed", None)
         self._over = False
@@ -79,6 +85,8 @@ class Run:
             await self._preparation
             await asyncio.gather(*(self._work(worker) for worker in self._workers))
             self._over = True
+            if self._stopper is not None:
+                await self._stopper.settle()
         except asyncio.CancelledError:
             log.info("stopped before the first episode")
         except (GraphError, PlanError, SettingsError, ProfileError, SetupRefused, HostFailure) as error:
@@ -99,6 +107,12 @@ class Run:
         self._end = (status, reason)
         if self._preparation is not None:
             self._preparation.cancel()
+        for worker in self._workers:
+            worker.cancel()
+
+    def _end_early(self) -> None:
+        """All that counts has ended, so that what else is being played need not."""
+        self._over = True
         for worker in self._workers:
             worker.cancel()
 
@@ -144,14 +158,18 @@ class Run:
         )
         names = folder_names((e.index, task_of(dict(e.selectors)), e.repeat) for e in planned)
         recycles = [m.recycle_after for m in loaded.nodesets.values() if m.parallelism == "replicated"]
-        chunks = cut_chunks(len(planned), self._request.worker_count, _common_multiple(recycles))
+        # To end early the list is played from its beginning on; else neighbours stay together.
+        share = cut_chunks if self._stopper is None else deal_groups
+        chunks = share(len(planned), self._request.worker_count, _common_multiple(recycles))
         self._summary.total_episodes = len(planned)
         for number, chunk in enumerate(chunks):
             progress = WorkerProgress(worker_id=number, episodes_total=len(chunk), since=now_iso())
             self._recorder.progress.workers.append(progress)
             episodes = [(planned[position], self._run.episodes / names[position]) for position in chunk]
-            worker = Worker(setting, progress, episodes, self._own[number], self._shared, self._recorder)
-            self._workers.append(worker)
+            own = self._own[number]
+            self._workers.append(
+                Worker(setting, progress, episodes, own, self._shared, self._recorder, self._stopper)
+            )
 
     async def _metadata(self, env: NodesetManifest | None) -> Mapping[str, Any]:
         """``get_eval_metadata`` of the environment; empty where there is none."""

@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from engine.evaluation.early_stop import EarlyStopper
 from engine.evaluation.episode import Episode, Setting
 from engine.evaluation.plan import PlannedEpisode
 from engine.evaluation.recorder import Recorder
@@ -18,7 +19,8 @@ log = logging.getLogger(__name__)
 
 
 class Worker:
-    """Plays ``episodes`` in order. ``own``: its replicated nodesets; ``shared``: the run's."""
+    """Plays ``episodes`` in order. ``own``: its replicated nodesets; ``shared``: the run's. ``stopper`` is
+    told of each."""
 
     def __init__(
         self,
@@ -28,6 +30,7 @@ class Worker:
         own: Mapping[str, HostSlot],
         shared: Mapping[str, HostSlot],
         recorder: Recorder,
+        stopper: EarlyStopper | None,
     ) -> None:
         self._setting = setting
         self._progress = progress
@@ -35,18 +38,21 @@ class Worker:
         self._own = own
         self._shared = shared
         self._recorder = recorder
+        self._stopper = stopper
         self._cancelled = False
         self._episode: Episode | None = None
 
     async def run(self) -> None:
         """Every row is on disk when this returns. Raises OSError where one cannot be written."""
         for planned, folder in self._episodes:
+            await self._recycle_before(planned)
             if self._cancelled:
                 break
-            await self._recycle_before(planned)
             row = await self._played(planned, folder)
             await self._recorder.record(row, folder)
             self._count(row)
+            if self._stopper is not None:
+                self._stopper.ended(planned.position, row, folder)
             await self._recycle_when_large()
         self._progress.state = "done"
         self._recorder.show()

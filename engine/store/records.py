@@ -51,6 +51,8 @@ class EvalRequest(msgspec.Struct, kw_only=True):
     episode. timeout_sec: wall seconds the run may take; None is no limit. label: a name by which the
     run is found again. retries: times that an ``infra`` episode is played again before its row counts.
     repeats: times that every episode is played, with a seed of its own each; ``episode_count`` counts none.
+    until_width: end once the 95 % interval of ``until_metric`` over the first episodes of the list is at
+    most so wide, end to end, in the metric's unit; None plays all.
     """
 
     graph_name: str
@@ -69,6 +71,8 @@ class EvalRequest(msgspec.Struct, kw_only=True):
     label: str = ""
     retries: int = 0
     repeats: int = 1
+    until_width: float | None = None
+    until_metric: str = "success"
 
 
 class NodesetNeed(msgspec.Struct, kw_only=True):
@@ -137,7 +141,7 @@ class EpisodeRow(msgspec.Struct, kw_only=True):
     elapsed_sec: wall seconds from reset to the last step. failure: what is known of a host's end (exit
     code, signal, last lines of stderr). seed: the environment's, in [0, 2**31). repeat counts from 1.
     trajectory_digest: BLAKE2b-128 hex over the firings. A failed episode keeps the metrics, steps and log
-    that it had.
+    that it had. beyond_stop: it lies after the last one that counts of a run that ended early.
     """
 
     episode_index: int
@@ -162,6 +166,7 @@ class EpisodeRow(msgspec.Struct, kw_only=True):
     seed: int = 0
     scores: list[dict[str, Any]] = []
     trajectory_digest: str = ""
+    beyond_stop: bool = False
 
     @property
     def identity(self) -> Identity:
@@ -222,14 +227,25 @@ class SummaryConfig(msgspec.Struct, kw_only=True):
     worker_count: int = 1
     seed: int = 0
     repeats: int = 1
+    until_width: float | None = None
+    until_metric: str = "success"
+
+
+class EarlyStop(msgspec.Struct, kw_only=True):
+    """Why a run ended before its list did: the interval was narrow. planned: episodes of the list. beyond:
+    those after the last that counts which had begun by then; they have rows, and are in no number."""
+
+    planned: int
+    beyond: int
 
 
 class SummaryHead(msgspec.Struct, kw_only=True):
     """summary.json without its rows: cheap to read, whatever the run's size.
 
     completed_count: every finished episode; error_count: those among them that errored. total_episodes:
-    planned. aggregate_by_task: task → metric → mean. nonfinite: metric → episodes in which it was not
-    finite. result_digest: BLAKE2b-128 hex, the same at every worker count.
+    planned, or those that count where the run ended early. aggregate_by_task: task → metric → mean.
+    nonfinite: metric → episodes in which it was not finite. result_digest: BLAKE2b-128 hex, the same at
+    every worker count.
     """
 
     run_id: str
@@ -248,6 +264,7 @@ class SummaryHead(msgspec.Struct, kw_only=True):
     metric_stats: dict[str, MetricStats] = {}
     nonfinite: dict[str, int] = {}
     result_digest: str | None = None
+    early_stop: EarlyStop | None = None
     schema: int = SCHEMA
 
 

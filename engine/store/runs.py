@@ -90,14 +90,16 @@ def find_run(root: Path, wanted: str) -> RunDir:
 
 
 def read_rows(run: RunDir) -> list[EpisodeRow]:
-    """The run's finished episodes in identity order; the last line of an identity wins."""
+    """The run's finished episodes that count, in identity order; the last line of an identity wins."""
     rows: dict[Identity, EpisodeRow] = {row.identity: row for row in read_row_lines(run)}
     return [rows[identity] for identity in sorted(rows)]
 
 
 def read_row_lines(run: RunDir) -> list[EpisodeRow]:
-    """Every row that was written, in that order: an episode has several where it ran again."""
-    return list(read_records(run.episode_rows, EpisodeRow))
+    """Every row that was written of the episodes that count, in that order: several where one ran again."""
+    lines = list(read_records(run.episode_rows, EpisodeRow))
+    last = {row.identity: row for row in lines}
+    return [row for row in lines if not last[row.identity].beyond_stop]
 
 
 def _run_dirs(root: Path) -> list[RunDir]:

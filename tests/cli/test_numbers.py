@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.store.records import EpisodeRow
+from engine.store.records import EarlyStop, EpisodeRow, SummaryConfig
 from tests.cli.conftest import Shell
 from tests.fakes.finished_runs import fake_row, make_run
 
@@ -70,6 +70,16 @@ def test_another_metric_is_told_first_where_it_was_measured(shell: Shell, root: 
     assert "measured: spl, success" in said.err
 
 
+def test_where_a_width_ended_the_run_and_where_it_did_not(shell: Shell, root: Path) -> None:
+    config = SummaryConfig(graph_name="fake_follow", until_width=0.25)
+    make_run(root, config=config, total_episodes=40, early_stop=EarlyStop(planned=400, beyond=3))
+    told = " ".join(shell("show", "last").out.split())
+    assert "until width 0.25 of success after 40 of 400 episodes; 3 more had begun, and do not count" in told
+    make_run(root, config=config)
+    told = " ".join(shell("show", "last").out.split())
+    assert "until width 0.25 of success asked; 0.8 at the end of the list" in told
+
+
 def test_pass_rates_of_repeats(shell: Shell, root: Path) -> None:
     passed = {0: [1, 1], 1: [1, 0], 2: [0, 0], 3: [1, 1]}
     make_run(
@@ -81,7 +91,7 @@ def test_pass_rates_of_repeats(shell: Shell, root: Path) -> None:
         ],
     )
     said = shell("show", "last").out
-    rates = {line.split()[0]: line.split() for line in said.splitlines() if line.startswith(("1 ", "2 "))}
+    rates = {line.split()[0]: line.split() for line in said.splitlines() if line.startswith(("1   ", "2   "))}
     assert [rates[k][1] for k in "12"] == ["0.625", "0.750"]
     assert [rates[k][4] for k in "12"] == ["0.625", "0.500"]
     assert "4 episodes with 2 tries each; 1 passed only sometimes" in " ".join(said.split())

@@ -22,6 +22,9 @@ EVALTOWER = (
 """The console script, with the stand-in for the run process."""
 
 
+UNTIL = ("--until-width", "0.1", "--until-metric", "spl")
+
+
 def test_a_run_shows_its_result_and_where_to_look(shell: Shell, root: Path) -> None:
     said = shell("run", "toy", "-n", "2", "--label", "first")
     assert said.code == 0
@@ -54,6 +57,11 @@ def test_a_run_that_dies_is_1_and_shows_its_last_words(shell: Shell) -> None:
     assert "stderr: Segmentation ␛[31mfault" in said.err
 
 
+def test_a_metric_to_watch_needs_a_width(shell: Shell) -> None:
+    said = shell("run", "toy", "--until-metric", "spl")
+    assert (said.code, "--until-metric belongs to --until-width" in said.err) == (2, True)
+
+
 def test_what_was_asked_reaches_the_run(shell: Shell, root: Path, tmp_path: Path) -> None:
     mine, theirs = tmp_path / "mine", tmp_path / "theirs"
     for workspace in (mine, theirs):
@@ -62,12 +70,12 @@ def test_what_was_asked_reaches_the_run(shell: Shell, root: Path, tmp_path: Path
         "-w 3 --episodes 0,4-5 --split s --dataset d --step-budget 9 --seed 8 --timeout 60 --step-timeout 2"
     )
     places = ("--workspace", str(mine), "--workspace", str(theirs))
-    said = shell("run", "toy", *words.split(), "--retries", "1", "--repeats", "4", *places, "--json")
+    said = shell("run", "toy", *words.split(), "--retries", "1", "--repeats", "4", *UNTIL, *places, "--json")
     spec = json.loads((Path(said.json["path"]) / "spec.json").read_bytes())
     asked: dict[str, Any] = {
         "graph_name": "toy", "worker_count": 3, "episode_indices": [0, 4, 5], "split": "s", "dataset": "d",
         "step_budget": 9, "seed": 8, "timeout_sec": 60.0, "per_step_budget_sec": 2.0, "retries": 1,
-        "repeats": 4,
+        "repeats": 4, "until_width": 0.1, "until_metric": "spl",
     }  # fmt: skip
     assert {name: spec["eval"][name] for name in asked} == asked
     assert spec["workspaces"] == [str(mine), str(theirs)]

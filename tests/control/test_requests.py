@@ -24,6 +24,7 @@ def problems(**fields: Any) -> list[str]:
         ("timeout_sec", (0.0, float("nan")), (None, 3600.0)),
         ("retries", (-1,), (0, 2)),
         ("repeats", (0, -1), (1, 5)),
+        ("until_width", (0.0, -1.0, float("nan")), (None, 0.05)),
         ("episode_indices", ([], [-1], [3, 3]), (None, [0, 2])),
         (
             "label",

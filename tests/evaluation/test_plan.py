@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.evaluation.plan import PlanError, cut_chunks, plan_episodes
+from engine.evaluation.plan import PlanError, cut_chunks, deal_groups, plan_episodes
 
 
 def plan(**changes: Any) -> list[int]:
@@ -64,6 +65,25 @@ def test_chunks_cover_every_position_once_and_begin_at_recycling_points(
     assert len(chunks) == workers
     assert [p for chunk in chunks for p in chunk] == list(range(n))
     assert all(chunk.start % (recycle_after or 1) == 0 for chunk in chunks if chunk)
+
+
+@given(st.integers(1, 200), st.integers(1, 20), st.one_of(st.none(), st.integers(1, 30)))
+def test_dealt_groups_cover_every_position_once_and_begin_at_recycling_points(
+    n: int, workers: int, recycle_after: int | None
+) -> None:
+    size = recycle_after or 1
+    shares = deal_groups(n, workers, recycle_after)
+    assert len(shares) == workers
+    assert sorted(p for share in shares for p in share) == list(range(n))
+    assert all(share == sorted(share) for share in shares)
+    for share in shares:
+        begins = [p for before, p in itertools.pairwise([-2, *share]) if p != before + 1]
+        assert all(p % size == 0 for p in begins)
+
+
+def test_groups_are_dealt_in_turn() -> None:
+    assert deal_groups(7, 3, None) == [[0, 3, 6], [1, 4], [2, 5]]
+    assert deal_groups(7, 2, 2) == [[0, 1, 4, 5], [2, 3, 6]]
 
 
 @given(st.integers(1, 100), st.integers(1, 9))

@@ -154,5 +154,5 @@ def _summary(run: RunDir, rows: Sequence[EpisodeRow], replaced: Mapping[str, Any
         mean = sum(completed) / len(completed)
         fields["aggregate_metrics"] = {"success": mean}
         fields["metric_stats"] = {"success": MetricStats(mean=mean, n=len(completed), ci95=(0.1, 0.9))}
-    config = SummaryConfig(graph_name="fake_follow", split="val")
-    return Summary(run_id=run.run_id, config=config, episodes=list(rows), **(fields | dict(replaced)))
+    fields["config"] = SummaryConfig(graph_name="fake_follow", split="val")
+    return Summary(run_id=run.run_id, episodes=list(rows), **(fields | dict(replaced)))

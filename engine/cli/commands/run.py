@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 @click.option(
     "--repeats", type=int, default=1, metavar="K", help="Play every episode K times; show pass@k and pass^k."
 )
+@click.option(
+    "--until-width",
+    type=float,
+    metavar="W",
+    help="End once the 95 % interval of a metric, end to end, is at most W; 0.1 is ±0.05.",
+)
+@click.option("--until-metric", metavar="M", help="The metric of --until-width (default success).")
 @click.option("--no-follow", is_flag=True, help="Print the run's id and leave it to itself.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @click.pass_obj
@@ -41,6 +48,8 @@ def command(
     workers: int,
     retries: int,
     repeats: int,
+    until_width: float | None,
+    until_metric: str | None,
     no_follow: bool,
     as_json: bool,
     **options: Any,
@@ -52,6 +61,10 @@ def command(
     """
     request = build_request(graph, options)
     request.worker_count, request.retries, request.repeats = workers, retries, repeats
+    if until_metric is not None and until_width is None:
+        raise click.UsageError("--until-metric belongs to --until-width")
+    request.until_width = until_width
+    request.until_metric = until_metric or request.until_metric
     start_and_follow(app.control, request, no_follow=no_follow, as_json=as_json)
 
 
