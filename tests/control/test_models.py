@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from engine.control.local import LocalControl
-from engine.control.reports import DoctorItem, RefusedError, StartRequest
-from engine.graph.model import Problem
+from engine.control.reports import CheckReport, DoctorItem, RefusedError, StartRequest
 from tests.fakes.chat_server import chat_server, fails
 from tests.fakes.workspace import toy_graph
 
@@ -26,8 +25,8 @@ model = "tiny"
 """
 
 
-def asking(control: LocalControl, settings: str | None = SETTINGS, **config: Any) -> list[Problem]:
-    """What is wrong with a graph that asks one model."""
+def asking(control: LocalControl, settings: str | None = SETTINGS, **config: Any) -> CheckReport:
+    """What check says of a graph that asks one model."""
     if settings is not None:
         (control.root / "evaltower.toml").write_text(settings)
     graph = toy_graph()
@@ -43,12 +42,12 @@ def asking(control: LocalControl, settings: str | None = SETTINGS, **config: Any
     )
     file = control.root / "asking.json"
     file.write_text(json.dumps(graph))
-    return control.check(str(file)).problems
+    return control.check(str(file))
 
 
 def test_a_graph_that_asks_a_known_model_is_good(control: LocalControl) -> None:
-    assert asking(control, profile="local") == []
-    assert asking(control, profile="__direct__", provider="local", model="other") == []
+    assert asking(control, profile="local").problems == []
+    assert asking(control, profile="__direct__", provider="local", model="other").problems == []
 
 
 @pytest.mark.parametrize(
@@ -68,7 +67,11 @@ def test_a_graph_that_asks_a_known_model_is_good(control: LocalControl) -> None:
 def test_a_profile_that_is_not_there_is_a_problem(
     control: LocalControl, settings: str | None, config: dict[str, Any], message: str, remedy: str
 ) -> None:
-    (problem,) = asking(control, settings, **config)
+    report = asking(control, settings, **config)
+    assert [(missing.kind, missing.wanted) for missing in report.missing] == [("profile", ["ask"])]
+    with pytest.raises(RefusedError) as refused:
+        control.start(StartRequest(graph_name=report.path))
+    (problem,) = refused.value.problems
     assert (problem.code, problem.where, problem.severity) == ("unknown-profile", "node 'ask'", "error")
     assert message in problem.message
     assert remedy in problem.remedy
@@ -77,11 +80,11 @@ def test_a_profile_that_is_not_there_is_a_problem(
 def test_a_key_that_is_not_set_here_is_a_warning(
     control: LocalControl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (problem,) = asking(control, profile="gpt-5-mini")
+    (problem,) = asking(control, profile="gpt-5-mini").problems
     assert (problem.code, problem.severity) == ("no-api-key", "warning")
     assert "NOT_SET_HERE is not set" in problem.message
     monkeypatch.setenv("NOT_SET_HERE", "sk-1234567890")
-    assert asking(control, profile="gpt-5-mini") == []
+    assert asking(control, profile="gpt-5-mini").problems == []
 
 
 def test_settings_that_cannot_be_used_refuse_every_start(control: LocalControl) -> None:
