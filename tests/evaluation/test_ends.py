@@ -50,7 +50,7 @@ def processes_of(run: RunDir) -> list[psutil.Process]:
 
 
 def assert_all_gone(run: RunDir) -> None:
-    _, alive = psutil.wait_procs(processes_of(run), timeout=10)
+    _, alive = psutil.wait_procs(processes_of(run), timeout=30)
     assert alive == []
 
 
