@@ -9,7 +9,8 @@ import pytest
 from engine.graph.check import check_graph
 from engine.graph.model import Graph, Node, Problem
 from tests.graph.drawing import TYPES, check, draw, episode, errors, loop, resolve, warnings
-from tests.graph.faults import REFUSED, WARNED, Cases
+from tests.graph.faults import REFUSED, Cases
+from tests.graph.warned import WARNED
 
 
 def test_a_whole_episode_has_nothing_wrong() -> None:

@@ -1,0 +1,81 @@
+"""What is warned of and not refused, by code: as in tests.graph.faults."""
+
+from __future__ import annotations
+
+from engine.graph.model import Container, Grant, Hook
+from engine.graph.read import parse_graph
+from tests.graph.drawing import draw, episode, loop
+from tests.graph.faults import TWO_LOOPS, Cases, output
+
+WARNED: dict[str, Cases] = {
+    "old-name": {"maxIterations": (parse_graph({"maxIterations": 9, "eval_graph": False}), "graph")},
+    "output-unnamed": {"no portName": (episode("judge.success > out.value", out="graphOut"), "node 'out'")},
+    "output-twice": {"metrics": (output("metrics", "judge.metrics > out.value"), "node 'out'")},
+    "output-unwired": {"graphOut": (episode(out=("graphOut", {"portName": "more"})), "node 'out'")},
+    "idle-hook": {
+        "of a composite": (draw({"box": draw({}, hooks=(Hook("GraphStart", "true"),))}), "node 'box'")
+    },
+    "unknown-event": {"misspelt": (draw({}, hooks=(Hook("GraphStarts", "true"),)), "hook on 'GraphStarts'")},
+    "idle-grant": {
+        "to a composite": (
+            draw({"a": draw({})}, containers=(Container("c"),), grants=(Grant("g", "a", "c"),)),
+            "grant 'g'",
+        ),
+        "to nobody": (
+            draw({}, containers=(Container("c"),), grants=(Grant("g", "n", "c"),)),
+            "grant 'g'",
+        ),
+        "of nothing": (draw({"n": "tool__pass"}, grants=(Grant("g", "n", "c"),)), "grant 'g'"),
+    },
+    "nothing-starts": {"a circle": (draw({"a": "tool__pass"}, "a.value > a.value"), "graph")},
+    "loop-never-starts": {
+        "iterIn": (draw({**TWO_LOOPS}, "s.obs > a_out.x", "s.obs > b_in.x"), "node 'a_in'")
+    },
+    "loop-never-steps": {
+        "only stop": (
+            draw({**loop("a"), "s": "env__reset"}, "s.obs > a_in.x", "a_in.x > a_out.stop"),
+            "node 'a_out'",
+        )
+    },
+    "ignored-budget": {
+        "root loop": (
+            draw({**loop("a", budget=3), "s": "env__reset"}, "s.obs > a_in.x", "a_in.x > a_out.x"),
+            "node 'a_in'",
+        )
+    },
+    "undeclared-input": {
+        "mistyped": (
+            episode("reset.instruction > look.texd", look="viewer"),
+            "edge 'e8'",
+        )
+    },
+    "undeclared-slot": {"mistyped": (episode("reset.obs > walk_in.init_obz"), "edge 'e8'")},
+    "enters-loop": {
+        "past the iterIn": (episode("reset.instruction > act.instruction"), "edge 'e8'"),
+        "from the end of an earlier loop": (
+            draw(
+                TWO_LOOPS,
+                "s.obs > a_in.x",
+                "a_in.x > a_out.x",
+                "s.obs > b_in.x",
+                "b_in.x > n.x",
+                "a_out.final_x > n.y",
+                "n.x > b_out.x",
+            ),
+            "edge 'e4'",
+        ),
+    },
+    "leaves-loop": {
+        "past the iterOut": (
+            draw(
+                TWO_LOOPS,
+                "s.obs > a_in.x",
+                "a_in.x > b_in.x",
+                "b_in.x > n.x",
+                "n.x > b_out.x",
+                "n.x > a_out.x",
+            ),
+            "edge 'e4'",
+        )
+    },
+}
