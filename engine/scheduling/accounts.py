@@ -51,6 +51,7 @@ class Pool:
     standing: dict[str, float] = field(default_factory=dict)
     shown: dict[str, float] = field(default_factory=dict)
     lasting: set[str] = field(default_factory=set)
+    standing_mb: float = 0.0
     reserved_mb: float = 0.0
 
     def book(self, owner: str, standing_mb: float, shown_mb: float = 0.0) -> None:
@@ -58,6 +59,7 @@ class Pool:
         before = self.reserved_of(owner)
         self.standing[owner] = self.standing.get(owner, 0.0) + standing_mb
         self.shown[owner] = self.shown.get(owner, 0.0) + shown_mb
+        self.standing_mb += standing_mb
         self.reserved_mb += self.reserved_of(owner) - before
 
     def reserved_of(self, owner: str) -> float:
@@ -68,7 +70,7 @@ class Pool:
     def available_mb(self) -> float:
         """What a further tenant can have."""
         measured = self.free_mb - self.reserved_mb - self.neighbours_mb
-        return min(measured, self.ceiling_mb - sum(self.standing.values()))
+        return min(measured, self.ceiling_mb - self.standing_mb)
 
 
 @dataclass

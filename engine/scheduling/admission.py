@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from engine.scheduling.accounts import Accounts, Neighbours, emptied, open_accounts
 from engine.scheduling.attribution import NOTHING_SEEN, Usage
 from engine.scheduling.estimates import Estimate
 from engine.scheduling.holds import Hold
 from engine.scheduling.jobs import QueuedJob
-from engine.scheduling.machine import Sample
+from engine.scheduling.machine import RAM, Sample
 from engine.scheduling.need import Tenant
 from engine.scheduling.placement import Start, book, hold_for, never_fits, place, request_for
 from engine.scheduling.policy import Policy
 from engine.scheduling.reasons import Reason, duration, gb
+from engine.scheduling.seating import allowed_cards
 from engine.scheduling.shortage import title
 from engine.store.records import RunStatus
 
@@ -27,10 +29,11 @@ from engine.store.records import RunStatus
 class State:
     """All that a decision depends on, the sample and the time apart.
 
-    queue: in order. estimates: of every queued run. tenants: running runs and shared servers. usage: whose
-    memory the sample shows. outcomes: how the runs that others depend on stand; an absent one is not there.
-    playing: a run that is being played by hand. ledger_busy: why the needs of other backends are not known.
-    held_cards: run → the cards that were kept for it at the last decision.
+    queue: in order. estimates: of every queued run; those that need the same may share one. tenants: running
+    runs and shared servers. usage: whose memory the sample shows. outcomes: how the runs that others depend
+    on stand; an absent one is not there. playing: a run that is being played by hand. ledger_busy: why the
+    needs of other backends are not known. held_cards: run → the cards that were kept for it at the last
+    decision.
     """
 
     policy: Policy
@@ -68,37 +71,96 @@ def decide(state: State, sample: Sample | None, now: float) -> Decisions:
         return Decisions(waiting={job.run_id: unread for job in state.queue})
     accounts = open_accounts(sample, state.usage, state.tenants, state.neighbours, state.policy, now)
     made = Decisions(accounts)
-    bare = emptied(accounts)
-    closed = _closed(state, sample, accounts)
-    holds: list[Hold] = []
-    for number, job in enumerate(state.queue):
-        run_id = job.run_id
-        if reason := job.blocked(state.outcomes, now):
-            made.waiting[run_id] = reason
-            continue
-        estimate = state.estimates[run_id]
-        if reason := never_fits(request_for(run_id, job.need, estimate, bare), bare):
-            made.refused[run_id] = reason
-            continue
-        if closed:
-            made.waiting[run_id] = closed
-            continue
-        request = request_for(run_id, job.need, estimate, accounts)
-        placed = place(request, accounts, holds, spread=number + 1 == len(state.queue))
-        if isinstance(placed, Start):
-            made.starts.append(placed)
-            book(placed, accounts)
-            closed = _first_of_its_kind(run_id, state.policy) if placed.cold else None
-            continue
-        made.waiting[run_id] = placed
-        waited = now - (now if job.eligible_since is None else job.eligible_since)
-        if waited >= state.policy.fair_wait_sec:
-            taken = {card for hold in holds for card in hold.cards}
-            hold = hold_for(request, accounts, waited, state.held_cards.get(run_id, ()), taken)
-            if hold:
-                holds.append(hold)
-                made.held_cards[run_id] = hold.cards
+    made.waiting = {job.run_id: reason for job in state.queue if (reason := job.blocked(state.outcomes, now))}
+    ready = [job for job in state.queue if job.run_id not in made.waiting]
+    going = _Round(state, accounts, made, _closed(state, sample, accounts), now)
+    for number, job in enumerate(ready):
+        going.consider(job, ready[number + 1 :])
     return made
+
+
+class _Round:
+    """One passage through the queue. What was found of a job holds for the next that needs the same, until
+    something starts or is kept."""
+
+    def __init__(
+        self, state: State, accounts: Accounts, made: Decisions, closed: Reason | None, now: float
+    ) -> None:
+        self._state = state
+        self._accounts = accounts
+        self._bare = emptied(accounts)
+        self._made = made
+        self._closed = closed
+        self._now = now
+        self._holds: list[Hold] = []
+        self._kept: set[str] = set()
+        self._never: dict[_Same, Reason | None] = {}
+        self._not_now: dict[_Same, Reason] = {}
+
+    def consider(self, job: QueuedJob, behind: Sequence[QueuedJob]) -> None:
+        """Start it, refuse it, or say why it waits. ``behind``: those that may start after it."""
+        estimate = self._state.estimates[job.run_id]
+        same = _same(job, estimate)
+        if same not in self._never:
+            self._never[same] = never_fits(request_for("", job.need, estimate, self._bare), self._bare)
+        if reason := self._never[same]:
+            self._made.refused[job.run_id] = reason
+        elif self._closed:
+            self._made.waiting[job.run_id] = self._closed
+        elif found := self._not_now.get(same):
+            self._wait(job, estimate, found)
+        else:
+            self._place(job, estimate, behind)
+
+    def _place(self, job: QueuedJob, estimate: Estimate, behind: Sequence[QueuedJob]) -> None:
+        request = request_for(job.run_id, job.need, estimate, self._accounts)
+        later = partial(_largest, self._state.estimates, behind)
+        placed = place(request, self._accounts, self._holds, later)
+        if isinstance(placed, Reason):
+            self._not_now[_same(job, estimate)] = placed
+            self._wait(job, estimate, placed)
+            return
+        self._made.starts.append(placed)
+        book(placed, self._accounts)
+        self._not_now.clear()
+        self._closed = _first_of_its_kind(job.run_id, self._state.policy) if placed.cold else None
+
+    def _wait(self, job: QueuedJob, estimate: Estimate, reason: Reason) -> None:
+        self._made.waiting[job.run_id] = reason
+        waited = self._now - (self._now if job.eligible_since is None else job.eligible_since)
+        if waited >= self._state.policy.fair_wait_sec and self._kept != self._accounts.cards.keys():
+            self._keep(job, estimate, waited)
+
+    def _keep(self, job: QueuedJob, estimate: Estimate, waited: float) -> None:
+        """Keep a place for it, unless that is kept already: then its turn comes after that one's."""
+        request = request_for(job.run_id, job.need, estimate, self._accounts)
+        places = (
+            {card.uuid for card in allowed_cards(request, self._accounts)} if request.needs_card else {RAM}
+        )
+        if places <= self._kept:
+            return
+        before = self._state.held_cards.get(job.run_id, ())
+        hold = hold_for(request, self._accounts, waited, before, self._kept)
+        if hold:
+            self._holds.append(hold)
+            self._kept.update(hold.cards or {RAM})
+            self._not_now.clear()
+            self._made.held_cards[job.run_id] = hold.cards
+
+
+_Same = tuple[int, tuple[str, ...], bool, float | None]
+"""What tells the needs of two jobs apart."""
+
+
+def _same(job: QueuedJob, estimate: Estimate) -> _Same:
+    return id(estimate), job.need.gpus, job.need.exclusive_gpu, job.need.marginal_vram_mb
+
+
+def _largest(estimates: Mapping[str, Estimate], behind: Sequence[QueuedJob], most_mb: float) -> float:
+    """The largest known need of a card among the jobs ``behind`` that is not above ``most_mb``."""
+    figures = (part.vram for job in behind for part in estimates[job.run_id].parts if part.vram)
+    needs = (figure.mb + figure.margin_mb for figure in figures)
+    return max((mb for mb in needs if mb <= most_mb), default=0.0)
 
 
 def _closed(state: State, sample: Sample, accounts: Accounts) -> Reason | None:

@@ -33,6 +33,10 @@ ASSUMED_RUN_MB, ASSUMED_WORKER_MB, ASSUMED_SERVER_MB = 1024.0, 1024.0, 4096.0
 free memory gates as well."""
 
 
+RUN = "run"
+"""The run itself, in an estimate: the same for every run that needs the same."""
+
+
 class Figure(msgspec.Struct, frozen=True):
     """An amount. margin_mb: what it may come to above that, until it has settled."""
 
@@ -42,7 +46,7 @@ class Figure(msgspec.Struct, frozen=True):
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """One tenant that the run needs. server: None for the run itself. vram: None is unknown.
+    """One tenant that the run needs. owner: a server's key, or ``RUN``. vram: None is unknown.
 
     after_sec: when past ones had reached their peak.
     """
@@ -75,7 +79,6 @@ class Estimate(msgspec.Struct, frozen=True):
 
 
 def estimate(
-    run_id: str,
     need: Need,
     calibration: Calibration,
     running: Mapping[tuple[str, int], Peak] | None = None,
@@ -87,7 +90,7 @@ def estimate(
     runs that a server has already, by its key.
     """
     seen = (running or {}).get((need.run_key, need.worker_count), Peak())
-    parts = [_own_part(run_id, need, calibration.of_run(need), seen)]
+    parts = [_own_part(need, calibration.of_run(need), seen)]
     for nodeset in need.shared:
         workers = need.worker_count + served(server_key(nodeset))
         declared = need.marginal_vram_mb is not None
@@ -100,11 +103,11 @@ def server_estimate(nodeset: NodesetNeed, calibration: Calibration) -> Estimate:
     return Estimate((_server_part(nodeset, 1, calibration.of_server(nodeset), declared=False),))
 
 
-def _own_part(run_id: str, need: Need, peaks: Mapping[int, Peak], seen: Peak) -> Part:
+def _own_part(need: Need, peaks: Mapping[int, Peak], seen: Peak) -> Part:
     workers = need.worker_count
     vram, ram = _column(peaks, "vram_mb"), _column(peaks, "ram_mb")
     return Part(
-        owner=run_id,
+        owner=RUN,
         vram=_first(
             Figure(0.0, 0.0, "declared") if need.marginal_vram_mb == 0 else None,
             _measured(vram, workers, peaks),

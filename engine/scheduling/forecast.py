@@ -38,16 +38,16 @@ def forecast(
     served: Callable[[str], int],
 ) -> Forecast:
     """Look at ``need`` as admission would, were it alone in the queue. Loads and changes nothing."""
-    wanted = estimate("", need, calibration, running, served)
+    wanted = estimate(need, calibration, running, served)
     if accounts is None:
         return Forecast(estimate=wanted, refused=None, waits=NOT_SAMPLED, max_workers=0)
     bare = emptied(accounts)
 
     def try_with(workers: int) -> Start | Reason:
         smaller = msgspec.structs.replace(need, worker_count=workers)
-        figures = estimate("", smaller, calibration, running, served)
+        figures = estimate(smaller, calibration, running, served)
         refused = never_fits(request_for("", smaller, figures, bare), bare)
-        return refused or place(request_for("", smaller, figures, accounts), accounts, [], spread=True)
+        return refused or place(request_for("", smaller, figures, accounts), accounts)
 
     asked = try_with(need.worker_count)
     waits = asked if isinstance(asked, Reason) else None
@@ -71,4 +71,4 @@ def place_server(nodeset: NodesetNeed, calibration: Calibration, accounts: Accou
     bare = emptied(accounts)
     key = server_key(nodeset)
     refused = never_fits(request_for(key, need, figures, bare), bare)
-    return refused or place(request_for(key, need, figures, accounts), accounts, [], spread=True)
+    return refused or place(request_for(key, need, figures, accounts), accounts)

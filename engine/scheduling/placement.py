@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cached_property
 
 import msgspec
 
 from engine.scheduling.accounts import Accounts, Card, cleared
-from engine.scheduling.estimates import Basis, Estimate, Figure, Part
+from engine.scheduling.estimates import RUN, Basis, Estimate, Figure, Part
 from engine.scheduling.holds import Hold
 from engine.scheduling.machine import RAM
 from engine.scheduling.need import Claim, Need, Tenant
@@ -82,12 +83,20 @@ def never_fits(request: Request, bare: Accounts) -> Reason | None:
         return reason
     if bare.ram is None or (request.needs_card and not bare.cards):
         return None
-    seating = seat(request, bare, lambda *_: True, _fullest_first)
+    seating = seat(request, bare, lambda *_: True, _by_label)
     return never(request, bare, seating) if seating.unseated else None
 
 
-def place(request: Request, accounts: Accounts, holds: Sequence[Hold], *, spread: bool) -> Start | Reason:
-    """Find room for a job that fits the machine. ``spread``: on the least crowded card, else the fullest."""
+def place(
+    request: Request,
+    accounts: Accounts,
+    holds: Sequence[Hold] = (),
+    later_mb: Callable[[float], float] = lambda most: 0.0,
+) -> Start | Reason:
+    """Find room for a job that fits the machine: on the least crowded card that leaves room for those behind.
+
+    ``later_mb``: the largest need of a card, up to so many MB, among the jobs that may start behind it.
+    """
     ending = [owner for owner in request.using if accounts.tenants[owner].ending]
     if ending:
         return Reason(
@@ -95,7 +104,7 @@ def place(request: Request, accounts: Accounts, holds: Sequence[Hold], *, spread
         )
     if request.needs_card and (reason := unreadable(accounts)):
         return reason
-    if reason := _not_first(request, accounts):
+    if reason := _not_first(request, accounts) or _server_held(request, accounts):
         return reason
     in_the_way: list[Hold] = []
 
@@ -112,7 +121,7 @@ def place(request: Request, accounts: Accounts, holds: Sequence[Hold], *, spread
             in_the_way.append(hold)
         return hold is None
 
-    seating = seat(request, accounts, is_open, _emptiest_first if spread else _fullest_first)
+    seating = seat(request, accounts, is_open, _Order(accounts, later_mb))
     if seating.unseated:
         return explain(request, accounts, seating, in_the_way[0] if in_the_way else None)
     cards = [card.uuid for seats in seating.cards.values() for card in seats]
@@ -158,7 +167,7 @@ def hold_for(
     def is_open(part: Part, cards: Seat, seating: Seating) -> bool:
         return all(_is_free(card, request, later) for card in cards)
 
-    def order(cards: Seat) -> tuple[object, ...]:
+    def order(part: Part, cards: Seat) -> tuple[object, ...]:
         now = min(accounts.cards[card.uuid].pool.available_mb for card in cards)
         return (
             not all(card.uuid in before for card in cards),
@@ -187,6 +196,20 @@ def _not_first(request: Request, accounts: Accounts) -> Reason | None:
         return None
     who = listed(map(title, others))
     return Reason("cold_start_wait", f"nothing is known yet of what it takes, so it starts alone; {who} runs")
+
+
+def _server_held(request: Request, accounts: Accounts) -> Reason | None:
+    """A server on a card that a run has to itself serves that run alone."""
+    for owner in request.using:
+        for card in (
+            accounts.cards[uuid] for uuid in accounts.tenants[owner].cards if uuid in accounts.cards
+        ):
+            if card.exclusive:
+                who = title(card.exclusive)
+                return Reason(
+                    "exclusive_held", f"{title(owner)} is on {card.name}, which {who} has to itself"
+                )
+    return None
 
 
 def _on_this_machine(part: Part, accounts: Accounts) -> Part:
@@ -240,7 +263,7 @@ def _delayed(
 
 
 def _start(request: Request, seating: Seating, accounts: Accounts) -> Start:
-    run, *servers = (_seated(part, seating, accounts) for part in request.estimate.parts)
+    run, *servers = (_seated(part, request, seating, accounts) for part in request.estimate.parts)
     own = request.estimate.run
     return Start(
         run_id=request.run_id,
@@ -253,14 +276,14 @@ def _start(request: Request, seating: Seating, accounts: Accounts) -> Start:
     )
 
 
-def _seated(part: Part, seating: Seating, accounts: Accounts) -> Seated:
+def _seated(part: Part, request: Request, seating: Seating, accounts: Accounts) -> Seated:
     load = part.owner in seating.cards
     if load:
         cards = tuple(card.uuid for card in seating.cards[part.owner])
     else:
         cards = accounts.tenants[part.owner].cards
     return Seated(
-        owner=part.owner,
+        owner=request.run_id if part.owner == RUN else part.owner,
         server=part.server,
         load=load,
         cards=cards,
@@ -270,9 +293,30 @@ def _seated(part: Part, seating: Seating, accounts: Accounts) -> Seated:
     )
 
 
-def _fullest_first(cards: Seat) -> tuple[object, ...]:
-    return sum(card.pool.available_mb for card in cards), cards[0].label
+class _Order:
+    """Cards for a part, the best first: those that leave room for the largest that could start behind it, of
+    them the least crowded, of them the fullest."""
+
+    def __init__(self, accounts: Accounts, later_mb: Callable[[float], float]) -> None:
+        fresh = [card for card in accounts.cards.values() if card.fresh]
+        self._available = {card.uuid: card.pool.available_mb for card in fresh}
+        self._find_later = later_mb
+
+    @cached_property
+    def _later_mb(self) -> float:
+        return self._find_later(max(self._available.values(), default=0.0))
+
+    def __call__(self, part: Part, cards: Seat) -> tuple[object, ...]:
+        taken = part.vram.mb + part.vram.margin_mb if part.vram else float("inf")
+        here = {card.uuid for card in cards}
+        left = (mb - taken if uuid in here else mb for uuid, mb in self._available.items())
+        return (
+            self._later_mb > max(left, default=0.0),
+            sum(len(card.owners) for card in cards),
+            sum(card.pool.available_mb for card in cards),
+            cards[0].label,
+        )
 
 
-def _emptiest_first(cards: Seat) -> tuple[object, ...]:
-    return sum(len(card.owners) for card in cards), *_fullest_first(cards)
+def _by_label(part: Part, cards: Seat) -> tuple[object, ...]:
+    return (cards[0].label,)

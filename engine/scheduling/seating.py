@@ -13,6 +13,9 @@ from engine.scheduling.machine import RAM
 COLD_ROOM = 0.5
 """A part of which nothing is known starts where at least this share of a card is free."""
 
+SPARE_MB = 1024.0
+"""What strangers, a desktop say, may always hold of a card: a job almost as large starts beside them."""
+
 
 @dataclass(frozen=True)
 class Request:
@@ -57,13 +60,14 @@ def seat(
     request: Request,
     accounts: Accounts,
     is_open: Callable[[Part, Seat, Seating], bool],
-    order: Callable[[Seat], tuple[Any, ...]],
+    order: Callable[[Part, Seat], tuple[Any, ...]],
 ) -> Seating:
-    """Seat every part, the largest first; each on the first seat, by ``order``, that ``is_open`` and fits."""
+    """Seat every part, the largest first; each on the first seat by ``order`` of those that fit and that
+    ``is_open`` says are."""
     seating = Seating(demand=dict(request.growth))
     for key, mb in request.growth.items():
         pool = accounts.pool(key)
-        if pool is None or mb > pool.available_mb:
+        if pool and mb > pool.available_mb:
             seating.unseated = pool
             return seating
     every = _seats(request, accounts)
@@ -72,20 +76,24 @@ def seat(
             seating.cards[part.owner] = ()
             continue
         same = next(iter(seating.cards.values()), None) if request.alone else None
-        choices = [same] if same else sorted(every(part), key=order)
-        found = next((s for s in choices if _fits(part, s, seating) and is_open(part, s, seating)), None)
-        if found is None:
+        choices = [same] if same else every(part)
+        fitting = [
+            cards for cards in choices if _fits(part, cards, seating) and is_open(part, cards, seating)
+        ]
+        if not fitting:
             seating.unseated = part
             return seating
-        _take(part, found, seating)
+        _take(part, min(fitting, key=lambda cards: order(part, cards)), seating)
     _seat_in_memory(request, accounts, seating)
     return seating
 
 
 def wanted_mb(figure: Figure, pool: Pool) -> float:
-    """What must be free: with its margin, unless there is nobody beside it whom that protects."""
-    beside = pool.neighbours_mb > 0 or any(mb > 0 for mb in pool.standing.values())
-    return figure.mb + figure.margin_mb if beside else figure.mb
+    """What must be free: its margin too; of an otherwise empty pool, as much of that as can be had."""
+    whole = figure.mb + figure.margin_mb
+    if pool.neighbours_mb > 0 or pool.standing_mb > 0:
+        return whole
+    return max(figure.mb, min(whole, pool.total_mb - SPARE_MB))
 
 
 def allowed_cards(request: Request, accounts: Accounts) -> list[Card]:

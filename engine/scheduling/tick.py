@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
+import msgspec
+
 from engine.scheduling.accounts import Accounts
 from engine.scheduling.admission import Decisions, State, decide
 from engine.scheduling.attribution import NOTHING_SEEN, Usage, attribute
@@ -227,10 +229,14 @@ class Scheduler:
 
     def _estimates(self, now: float) -> dict[str, Estimate]:
         holdings, workers = self.tenants.holdings(now), self.tenants.workers
-        return {
-            job.run_id: estimate(job.run_id, job.need, self._calibration, holdings, workers)
-            for job in self.queue.jobs
-        }
+        of_need: dict[bytes, Estimate] = {}
+        found = {}
+        for job in self.queue.jobs:
+            key = msgspec.msgpack.encode(job.need)
+            if key not in of_need:
+                of_need[key] = estimate(job.need, self._calibration, holdings, workers)
+            found[job.run_id] = of_need[key]
+        return found
 
     def _outcomes(self) -> dict[str, RunStatus]:
         waiting = {job.run_id for job in self.queue.jobs}

@@ -11,7 +11,7 @@ import msgspec
 from engine.scheduling.accounts import Neighbours
 from engine.scheduling.admission import Decisions, State, decide
 from engine.scheduling.attribution import attribute
-from engine.scheduling.estimates import Estimate, Figure, Part
+from engine.scheduling.estimates import RUN, Estimate, Figure, Part
 from engine.scheduling.jobs import RANKS, QueuedJob
 from engine.scheduling.machine import RAM, Gpu, GpuProcess, Memory, Process, Root, Sample
 from engine.scheduling.need import Claim, Need, Priority, Tenant, server_key
@@ -140,7 +140,7 @@ class Box:
         queued = job(
             run_id, nodesets=nodesets, sequence=len(self.queue) + 1, eligible_since=NOW - waited, **more
         )
-        parts = [_part(run_id, None, gb, margin, ram)]
+        parts = [_part(RUN, None, gb, margin, ram)]
         if queued.need.marginal_vram_mb is not None and parts[0].vram:
             declared = msgspec.structs.replace(parts[0].vram, basis="declared")
             parts = [msgspec.structs.replace(parts[0], vram=declared)]

@@ -28,12 +28,12 @@ def calibration(tmp_path: Path) -> Calibration:
 
 
 def vram(calibration: Calibration, asked: Need, **more: Any) -> tuple[float, str] | None:
-    figure = estimate("run", asked, calibration, **more).run.vram
+    figure = estimate(asked, calibration, **more).run.vram
     return figure and (figure.mb, figure.basis)
 
 
 def ram(calibration: Calibration, asked: Need) -> tuple[float, str]:
-    figure = estimate("run", asked, calibration).run.ram
+    figure = estimate(asked, calibration).run.ram
     return figure.mb, figure.basis
 
 
@@ -96,9 +96,9 @@ def test_other_worker_counts(
 def test_a_server_at_more_workers_grows_less_than_they_do(calibration: Calibration) -> None:
     asked = need(workers=4, nodesets=[shared("m")])
     calibration.record_server(shared("m"), 4, peak(10000))
-    parts = estimate("run", asked, calibration).parts
+    parts = estimate(asked, calibration).parts
     assert parts[1].vram == Figure(10000, MARGIN_MB + FIRST_MARGIN_SHARE * 10000, "measured")
-    parts = estimate("run", asked, calibration, served=lambda key: 8).parts
+    parts = estimate(asked, calibration, served=lambda key: 8).parts
     assert parts[1].vram is not None
     assert (parts[1].vram.mb, parts[1].vram.basis) == (12500, "scaled")
     alone = Figure(10000, MARGIN_MB + FIRST_MARGIN_SHARE * 10000, "scaled")
@@ -107,21 +107,21 @@ def test_a_server_at_more_workers_grows_less_than_they_do(calibration: Calibrati
 
 def test_what_was_declared_covers_a_server_of_which_nothing_is_known(calibration: Calibration) -> None:
     asked = need(nodesets=[nodeset(), shared("m")], marginal_vram_mb=5000.0)
-    run, server = estimate("run", asked, calibration).parts
+    run, server = estimate(asked, calibration).parts
     assert (run.vram, server.vram) == (Figure(5000, 0, "declared"), Figure(0, 0, "declared"))
     unknown = need(nodesets=[nodeset(expected_vram_mb=1), shared("m")])
-    assert estimate("run", unknown, calibration).is_unknown
+    assert estimate(unknown, calibration).is_unknown
 
 
 def test_margins_shrink_with_what_is_known(calibration: Calibration) -> None:
     for share in (FIRST_MARGIN_SHARE, FIRST_MARGIN_SHARE, MARGIN_SHARE):
         calibration.record_run(need(), peak(8000))
-        figure = estimate("run", need(), calibration).run.vram
+        figure = estimate(need(), calibration).run.vram
         assert figure is not None
         assert figure.margin_mb == MARGIN_MB + share * 8000
-    assert estimate("run", need(), calibration).uncalibrated == []
+    assert estimate(need(), calibration).uncalibrated == []
     calibration.record_run(need("cpu"), peak(0))
-    assert estimate("run", need("cpu"), calibration).run.vram == Figure(0, 0, "measured")
+    assert estimate(need("cpu"), calibration).run.vram == Figure(0, 0, "measured")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_it_is_kept_on_disk(tmp_path: Path) -> None:
     Calibration(path).record_run(need(), peak(8000))
     again = Calibration(path)
     assert vram(again, need()) == (8000, "measured")
-    assert estimate("run", need(), again).run.after_sec == 20
+    assert estimate(need(), again).run.after_sec == 20
 
 
 def test_an_unreadable_file_is_kept_aside_and_teaches_nothing(tmp_path: Path) -> None:

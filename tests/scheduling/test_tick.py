@@ -46,7 +46,7 @@ def teach(of: Backend, *graphs: str, **more: Any) -> None:
 
 
 def known(of: Backend, asked: Need) -> str | None:
-    vram = estimate("", asked, of.calibration).run.vram
+    vram = estimate(asked, of.calibration).run.vram
     return vram and vram.basis
 
 
@@ -328,7 +328,7 @@ class TestServers:
     def test_it_is_measured_loaded_once_and_unloaded_after_its_last_user(self, tmp_path: Path) -> None:
         of = self.taught(tmp_path)
         assert self.KEY not in of.world.roots
-        server = estimate("", self.asked(), of.calibration).parts[1].vram
+        server = estimate(self.asked(), of.calibration).parts[1].vram
         assert server is not None
         assert (server.mb, server.basis) == (12 * GB, "measured")
         of.world.life = {"a": Life(100), "b": Life(200)}

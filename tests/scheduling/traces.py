@@ -99,30 +99,35 @@ def _strangers(rng: random.Random, sizes: list[float]) -> Iterator[ForeignLoad]:
 
 @dataclass
 class Outcome:
-    """What came of a trace. packed: how full the cards were while something waited, 0 to 1: the true peaks of
-    what ran. ooms: allocations that failed; by_strangers: those for which a stranger had come meanwhile.
+    """What came of a trace. ooms: allocations that failed; by_strangers: those for which a stranger had come
+    since. busy_sec: when the last job had been started.
     """
 
     finished_sec: float = 0.0
+    busy_sec: float = 0.0
     ooms: int = 0
     by_strangers: int = 0
     ended: dict[str, str] = field(default_factory=dict)
-    longest_wait_sec: float = 0.0
-    _area: float = 0.0
-    _weight: float = 0.0
+    _held: list[dict[str, float]] = field(default_factory=list)
 
-    @property
-    def packed(self) -> float:
-        return self._area / self._weight if self._weight else 1.0
+    def packed(self, until_sec: float) -> float:
+        """How full the cards were on average until then, 0 to 1: by true peaks, of runs that completed."""
+        steps = round(until_sec / STEP_SEC)
+        held = (
+            mb for step in self._held[:steps] for run, mb in step.items() if self.ended[run] == "completed"
+        )
+        return sum(held) / steps
 
-    def see(self, world: World, waiting: bool) -> None:
+    def see(self, world: World, began: float, waiting: bool) -> None:
+        total = sum(card.total_mb for card in world.simulation.gpus)
+        self._held.append(
+            {
+                root.owner: sum(world.machine.peak_mb(root, card) for card in root.gpus) / total
+                for root in world.roots.values()
+            }
+        )
         if waiting:
-            total = sum(card.total_mb for card in world.simulation.gpus)
-            true = sum(
-                world.machine.peak_mb(root, card) for root in world.roots.values() for card in root.gpus
-            )
-            self._area += true / total
-            self._weight += 1
+            self.busy_sec = world.clock.now - began
 
     def close(self, world: World, began: float) -> Outcome:
         self.finished_sec = world.clock.now - began
@@ -164,10 +169,7 @@ def run_ours(trace: Trace) -> Outcome:
             while coming and coming[0].at <= world.clock.now - began:
                 backend.submit(coming.pop(0).job)
             backend.tick(STEP_SEC)
-            outcome.see(world, bool(backend.queue.jobs))
-            for job in backend.queue.jobs:
-                waited = world.clock.now - (job.eligible_since or world.clock.now)
-                outcome.longest_wait_sec = max(outcome.longest_wait_sec, waited)
+            outcome.see(world, began, bool(backend.queue.jobs))
             assert world.clock.now - began < 200_000, backend.waiting()
         return outcome.close(world, began)
 
@@ -199,7 +201,7 @@ def run_rule(trace: Trace, rule: Rule) -> Outcome:
             else:
                 world.begin(job.run_id, job.need.graph_name, job.need.worker_count, [card])
         waiting = passed
-        outcome.see(world, bool(waiting))
+        outcome.see(world, began, bool(waiting))
         assert world.clock.now - began < 200_000, [job.run_id for job in waiting]
     return outcome.close(world, began)
 

@@ -1,0 +1,93 @@
+"""How full the cards get, by the rule that admits; and what a tick costs."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from engine.scheduling.simulation_file import Load, SimulatedCard, Simulation
+from tests.scheduling.making import GB, job
+from tests.scheduling.traces import (
+    Oracle,
+    Outcome,
+    Reference,
+    Trace,
+    make_trace,
+    one_job_a_gpu,
+    run_ours,
+    run_rule,
+)
+from tests.scheduling.world import Backend, Life, World
+
+pytestmark = pytest.mark.benchmark
+
+TRACES = 40
+QUEUED, RUNNING, TICKS = 500, 24, 30
+
+
+@pytest.mark.timeout(900)
+def test_packing(capsys: pytest.CaptureFixture[str]) -> None:
+    rules: dict[str, Callable[[Trace], Outcome]] = {
+        "ours": run_ours,
+        "the reference's rule": lambda trace: run_rule(trace, Reference()),
+        "one job a GPU": lambda trace: run_rule(trace, one_job_a_gpu),
+        "oracle": lambda trace: run_rule(trace, Oracle()),
+    }
+    outcomes: dict[str, list[Outcome]] = {name: [] for name in rules}
+    traces = [make_trace(seed) for seed in range(TRACES)]
+    for trace in traces:
+        for name, rule in rules.items():
+            outcomes[name].append(rule(trace))
+    until = [best.busy_sec for best in outcomes["oracle"]]
+    jobs = sum(len(trace.arrivals) for trace in traces)
+    with capsys.disabled():
+        print(
+            f"\npacking: {TRACES} random traces, {jobs} jobs; memory that completed runs took, of all memory,"
+        )
+        print("until the oracle's queue is empty; the oracle knows every true peak")
+        for name, found in outcomes.items():
+            packed = statistics.fmean(each.packed(at) for each, at in zip(found, until, strict=True))
+            failed = sum(each.ooms for each in found)
+            hours = sum(each.finished_sec for each in found) / 3600
+            print(
+                f"  {name:22} {packed:6.1%} packed, {hours:6.1f} h until all have ended,"
+                f" {failed:4} out of memory ({failed / jobs:.1%})"
+            )
+
+
+def test_tick(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """500 jobs of 40 kinds wait for 8 cards that are full."""
+    simulation = Simulation(
+        ram_mb=2048 * GB,
+        gpus=(SimulatedCard(total_mb=80 * GB),) * 8,
+        loads=(Load(vram_mb=24 * GB, ram_mb=GB),),
+    )
+    world = World(simulation, default_life=Life(1e9))
+    backend = Backend(world, tmp_path)
+    backend.submit(*(job(f"run{n}", graph=f"r{n}", marginal_vram_mb=26 * GB) for n in range(RUNNING)))
+    backend.tick()
+    assert len(backend.running()) == RUNNING
+    began = time.perf_counter()
+    for number in range(QUEUED):
+        kind = number % 40
+        backend.submit(job(f"wait{number}", graph=f"g{kind}", marginal_vram_mb=(4 + kind) * GB))
+    submitted = time.perf_counter() - began
+    backend.run_for(700, every=100)  # the oldest have waited their fair wait
+    taken = []
+    for _ in range(TICKS):
+        began = time.perf_counter()
+        backend.tick()
+        taken.append(time.perf_counter() - began)
+    waiting = backend.scheduler.decisions.waiting
+    with capsys.disabled():
+        print(
+            f"\ntick: {len(waiting)} queued, {len(backend.running())} running on 8 cards, the machine simulated"
+        )
+        print(
+            f"  ms a tick, median (worst) of {TICKS}: {statistics.median(taken) * 1e3:.1f} ({max(taken) * 1e3:.1f})"
+        )
+        print(f"  submissions a second, each on disk before the next: {QUEUED / submitted:.0f}")
