@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from engine.store.settings import Admission
+
 
 class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """fair_wait_sec: a job that waited this long is not passed over any more. stale_after_sec: an older
@@ -18,6 +20,15 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     cold_longest_sec: float = 600.0
     usable_vram_mb: float | None = None
     disk_low_mb: float = 2048.0
+
+    @classmethod
+    def of(cls, settings: Admission) -> Policy:
+        """The policy that ``evaltower.toml`` sets."""
+        return cls(
+            fair_wait_sec=settings.fair_wait,
+            usable_vram_mb=settings.usable_vram_mb,
+            disk_low_mb=settings.disk_low,
+        )
 
 
 def ram_floor_mb(total_mb: float) -> float:

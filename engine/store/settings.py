@@ -63,6 +63,20 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     cache: str = ""
 
 
+class Admission(msgspec.Struct, frozen=True, kw_only=True):
+    """``[admission]``. fair_wait: seconds after which a job is passed over no more. orphan_grace: seconds that
+    runs go on without a backend. usable_vram_mb: the most of one card that runs may use, None all of it;
+    where there is no NVIDIA driver, the GPU memory that declarations are counted against. disk_low: nothing
+    starts with fewer MB free. grace: seconds between asking a run to end and killing it.
+    """
+
+    fair_wait: ZeroOrMore = 600.0
+    orphan_grace: ZeroOrMore = 60.0
+    usable_vram_mb: AboveZero | None = None
+    disk_low: ZeroOrMore = 2048.0
+    grace: ZeroOrMore = 30.0
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The whole file. A section without a type of its own is read by whoever it is for."""
 
@@ -71,7 +85,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     slurm: dict[str, Any] = {}
     keys: dict[str, Any] = {}
     ui: dict[str, Any] = {}
-    admission: dict[str, Any] = {}
+    admission: Admission = Admission()
 
 
 def read_settings(root: Path) -> Settings:
@@ -88,7 +102,8 @@ def read_settings(root: Path) -> Settings:
     if problems:
         raise SettingsError(problems)
     profiles = _profiles(tables.pop("profiles", {}))
-    return Settings(profiles=profiles, **tables)
+    admission = _admission(tables.pop("admission", {}))
+    return Settings(profiles=profiles, admission=admission, **tables)
 
 
 def _profiles(tables: Mapping[str, Any]) -> dict[str, Profile]:
@@ -105,6 +120,17 @@ def _profiles(tables: Mapping[str, Any]) -> dict[str, Profile]:
     if problems:
         raise SettingsError(problems)
     return profiles
+
+
+def _admission(table: Mapping[str, Any]) -> Admission:
+    problems = _unknown(table, Admission, "[admission]", "key")
+    try:
+        admission = msgspec.convert(table, Admission)
+    except msgspec.ValidationError as error:
+        problems.append(f"[admission]: {error}")
+    if problems:
+        raise SettingsError(problems)
+    return admission
 
 
 def _problems(name: str, table: Any) -> list[str]:

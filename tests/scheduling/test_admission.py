@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from engine.scheduling.admission import decide
+from engine.scheduling.policy import Policy
+from engine.store.settings import Admission
 from tests.scheduling.making import GB, NOW, Box, neighbours
 
 TABLE = {
@@ -410,6 +412,42 @@ def test_a_run_without_gpu_sees_none_and_one_without_driver_sees_what_there_is()
     assert start.run.visible is None
 
 
-def test_the_last_one_gets_the_emptier_card_and_others_the_fuller() -> None:
-    assert Box([24, 24]).runs("r", 0, 4, 4).job("a", 4).told() == {"a": "1"}
-    assert Box([24, 24]).runs("r", 0, 4, 4).job("a", 4).job("b", 24).told() == {"a": "0", "b": "1"}
+def test_the_policy_is_what_the_settings_say() -> None:
+    settings = Admission(fair_wait=60, usable_vram_mb=20000, disk_low=100)
+    assert Policy.of(settings) == Policy(fair_wait_sec=60, usable_vram_mb=20000, disk_low_mb=100)
+    assert Policy.of(Admission()) == Policy()
+
+
+def test_a_server_on_an_exclusive_card_serves_that_run_alone() -> None:
+    box = Box([24, 24]).serves("m", 0, 8, 8, users=["r"]).runs("r", 0, 1, 1, exclusive=True)
+    box.job("a", 1, servers={"m": 8}).job("b", 1)
+    assert box.told() == {"a": "exclusive_held", "b": "1"}
+    assert str(box.why("a")) == "exclusive_held: the server m is on GPU 0, which r has to itself"
+
+
+@pytest.mark.parametrize(
+    ("stranger", "expected"),
+    [(0.5, "0"), (0.9, "0"), (2, "gpu_memory")],
+    ids=["a desktop", "more of it", "a program"],
+)
+def test_the_margin_of_a_job_almost_as_large_as_its_card(stranger: float, expected: str) -> None:
+    """Alone it can have no more than the card; beside a program it waits for what can be had."""
+    assert Box([24]).stranger(0, stranger).job("a", 22, margin=2).told() == {"a": expected}
+
+
+def test_the_card_is_chosen_that_leaves_room_for_those_behind() -> None:
+    box = Box([24, 24]).runs("r", 0, 4, 4).job("a", 4)
+    assert box.told() == {"a": "1"}  # the least crowded
+    assert box.job("b", 24).told() == {
+        "a": "0",
+        "b": "1",
+    }  # b could start on card 1, and has room there still
+    assert box.job("c", 20, held=True).told() == {"a": "0", "b": "1", "c": "held"}
+
+
+def test_those_behind_one_that_waits_long_keep_no_second_place_on_its_card() -> None:
+    """Each has its turn: the first keeps the card, and what fits beside it may start."""
+    box = Box([24]).runs("r", 0, 12, 12)
+    box.job("one", 20, waited=999).job("two", 23, waited=998).job("s", 4)
+    assert box.decide().held_cards == {"one": ("GPU-0",)}
+    assert box.told() == {"one": "gpu_memory", "two": "gpu_memory", "s": "0"}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.store.settings import Price, Profile, Settings, SettingsError, read_settings
+from engine.store.settings import Admission, Price, Profile, Settings, SettingsError, read_settings
 
 PROFILE = '[profiles.local]\nbase_url = "http://127.0.0.1:8000/v1"\nmodel = "tiny"\n'
 
@@ -65,7 +65,7 @@ def test_the_sections_of_others_are_known(tmp_path: Path) -> None:
     text = "[experiments.big]\nvram_mb = 9000\n[slurm]\n[keys]\n[ui]\n[admission]\nfair_wait = 60\n"
     found = read(tmp_path, text)
     assert found.experiments == {"big": {"vram_mb": 9000}}
-    assert found.admission == {"fair_wait": 60}
+    assert found.admission == Admission(fair_wait=60.0)
 
 
 @pytest.mark.parametrize(
@@ -133,3 +133,14 @@ def test_the_readme_s_example_can_be_used(tmp_path: Path) -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     (block,) = re.findall(r"^```toml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
     assert set(read(tmp_path, block).profiles) == {"gpt-5-mini", "local"}
+
+
+def test_admission_has_its_own_keys(tmp_path: Path) -> None:
+    text = "[admission]\nfair_wait = 60\nusable_vram_mb = 20000\n"
+    assert read(tmp_path, text).admission == Admission(fair_wait=60.0, usable_vram_mb=20000.0)
+    assert problems(tmp_path, "[admission]\nfair_wate = 60\ngrace = 1") == [
+        "[admission] there is no key 'fair_wate': did you mean 'fair_wait'?"
+    ]
+    assert problems(tmp_path, "[admission]\ndisk_low = -1") == [
+        "[admission]: Expected `float` >= 0.0 - at `$.disk_low`"
+    ]
