@@ -56,7 +56,10 @@ class LocalControl:
         return self._check([graph], sources)[0]
 
     def check_folder(self, folder: Path, sources: Sources = NOTHING_MORE) -> list[CheckReport]:
+        folder = folder / "graphs" if (folder / "graphs").is_dir() else folder
         files = graph_files(folder)
+        if not files:
+            raise NotFoundError(f"there is no graph file in {folder}")
         reports = self._check([str(file) for file in files], sources)
         for file, report in zip(files, reports, strict=True):
             report.graph = file.relative_to(folder).with_suffix("").as_posix()

@@ -33,7 +33,8 @@ class Control(Protocol):
         """Every problem of a saved graph (a file or a name)."""
 
     def check_folder(self, folder: Path, sources: Sources = NOTHING_MORE) -> list[CheckReport]:
-        """The same of every graph file in a folder and below, by the path within it."""
+        """The same of every graph file in a folder and below, by the path within it; a workspace's are in
+        ``graphs``. NotFoundError where there is none."""
 
     def start(self, request: StartRequest) -> str:
         """Start a run and give its id. RefusedError with every problem; nothing is left behind then.

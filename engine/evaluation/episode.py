@@ -207,7 +207,9 @@ class Episode:
         env = self._setting.env
         reset = env.first_reset_deadline_sec if env is not None else AGENT_CALL_SEC
         steps = (self._step_deadline(c.slot.manifest) for c in self._connections.values())
-        return reset + budget * (max(steps, default=AGENT_CALL_SEC) + self._setting.longest_calls_sec)
+        hooks = self._setting.hooks.longest_sec * len(self._setting.plan.nodes)
+        step = max(steps, default=AGENT_CALL_SEC) + self._setting.longest_calls_sec + hooks
+        return reset + budget * step
 
     def _handler(self, node: Node) -> NodeHandler:
         connection = self._connections.get(nodeset_of(node.type))

@@ -57,6 +57,11 @@ class Hooks:
     def __bool__(self) -> bool:
         return bool(self._hooks)
 
+    @property
+    def longest_sec(self) -> float:
+        """Seconds that all of them can take at one firing, before it and after it."""
+        return sum(hook.timeout_ms for hook in self._hooks) / 1000
+
     async def ask(
         self, event: str, facts: Mapping[str, Any], node_type: str = "", node_id: str = ""
     ) -> Verdict:

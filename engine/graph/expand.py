@@ -222,10 +222,14 @@ class _Level:
                     "grant it inside, to the nodes that use it",
                 )
                 yield Problem("idle-grant", where, message, remedy, severity="warning")
-        if self.path and any(hook.enabled for hook in self.graph.hooks):
-            message = "its hooks are not run, being a composite's"
-            where, remedy = node_name(" > ".join(self.path)), "put them into the graph's own hooks"
-            yield Problem("idle-hook", where, message, remedy, severity="warning")
+        for node in self.graph.nodes:
+            inner = node.subgraph.hooks if node.subgraph is not None else ()
+            if node.id in self.composites and (
+                node.config.get("hooks") or any(hook.enabled for hook in inner)
+            ):
+                message = "its hooks are not run, being a composite's"
+                where, remedy = node_name(self.new_id(node.id)), "put them into the graph's own hooks"
+                yield Problem("idle-hook", where, message, remedy, severity="warning")
 
     def _missing_ports(self) -> Iterator[Problem]:
         for edge in self.graph.edges:

@@ -110,6 +110,10 @@ def test_a_folder_of_graphs(control: LocalControl, tmp_path: Path) -> None:
         "more/far": (True, True),
         "torn": (False, False),
     }
+    (tmp_path / "hooks.json").write_text("[]")
+    assert [report.graph for report in control.check_folder(tmp_path)] == list(reports), "of a workspace"
+    with pytest.raises(NotFoundError, match="no graph file in"):
+        control.check_folder(control.root / "workspace" / "nodesets")
     (missing,) = reports["more/far"].missing
     assert (missing.kind, missing.name, missing.wanted) == ("nodeset", "env_toi", ["env_toi__look"])
     assert "'env_toy'" in missing.remedy

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.graph.model import Container, Grant, Hook
+from engine.graph.model import Container, Grant, Graph, Hook, Node
 from engine.graph.read import parse_graph
 from tests.graph.drawing import draw, episode, loop
 from tests.graph.faults import TWO_LOOPS, Cases, output
@@ -13,7 +13,15 @@ WARNED: dict[str, Cases] = {
     "output-twice": {"metrics": (output("metrics", "judge.metrics > out.value"), "node 'out'")},
     "output-unwired": {"graphOut": (episode(out=("graphOut", {"portName": "more"})), "node 'out'")},
     "idle-hook": {
-        "of a composite": (draw({"box": draw({}, hooks=(Hook("GraphStart", "true"),))}), "node 'box'")
+        "of a composite": (draw({"box": draw({}, hooks=(Hook("GraphStart", "true"),))}), "node 'box'"),
+        "for a composite": (
+            Graph(
+                "drawn",
+                (Node("box", "compositeNode", config={"hooks": [{}]}, subgraph=draw({})),),
+                eval_graph=False,
+            ),
+            "node 'box'",
+        ),
     },
     "unknown-event": {"misspelt": (draw({}, hooks=(Hook("GraphStarts", "true"),)), "hook on 'GraphStarts'")},
     "idle-grant": {
