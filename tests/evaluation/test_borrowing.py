@@ -66,8 +66,10 @@ def test_a_server_of_agentcanvas_s_stands_in_for_a_nodeset_that_is_not_installed
     (workspace / EYES).unlink()
     with running(eyes()) as server:
         sources = Sources(workspaces=[str(workspace)])
-        assert [p.code for p in control.check("walk", sources).problems] == ["unknown-node-type"]
-        assert control.check("walk", structs.replace(sources, servers={"model_eyes": server.url})).ok
+        without = control.check("walk", sources)
+        assert [(missing.kind, missing.name) for missing in without.missing] == [("nodeset", "model_eyes")]
+        borrowed = control.check("walk", structs.replace(sources, servers={"model_eyes": server.url}))
+        assert (borrowed.ok, borrowed.missing) == (True, [])
         report, rows = play(control, request_for(workspace, server, worker_count=2))
         assert report.status == "completed"
         assert [(row.status, row.step_count, row.metrics["version"]) for row in rows] == [
