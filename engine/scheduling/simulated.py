@@ -42,6 +42,7 @@ class SimulatedMachine:
         self._held: dict[str, dict[str, float]] = {}
         self._foreign: dict[int, dict[str, float]] = {}
         self._dead: set[str] = set()
+        self._chances: dict[str, float] = {}
         self._rows: dict[str, Gpu] = {}
 
     @property
@@ -79,8 +80,13 @@ class SimulatedMachine:
         each, per_worker = (
             (load.ram_mb, load.ram_per_worker_mb) if pool == RAM else (load.vram_mb, load.vram_per_worker_mb)
         )
-        chance = random.Random(f"{self._simulation.seed} {root.owner}")
-        return (each + per_worker * root.workers) * (1 + load.spread * chance.uniform(-1, 1))
+        return (each + per_worker * root.workers) * (1 + load.spread * self._chance(root.owner))
+
+    def _chance(self, owner: str) -> float:
+        """Where an owner lies within its load's spread, from -1 to 1."""
+        if owner not in self._chances:
+            self._chances[owner] = random.Random(f"{self._simulation.seed} {owner}").uniform(-1, 1)
+        return self._chances[owner]
 
     def foreign_mb(self, pool: str) -> float:
         """What strangers hold of a pool now."""

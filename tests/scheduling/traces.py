@@ -6,6 +6,7 @@ import random
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import combinations
 from pathlib import Path
 
@@ -31,7 +32,7 @@ class Arrival:
     life: Life
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Trace:
     seed: int
     simulation: Simulation
@@ -211,6 +212,11 @@ def true_peak(world: World, job: QueuedJob) -> float:
     return world.machine.peak_mb(root, "card")
 
 
+@cache
+def _exclusive(trace: Trace) -> frozenset[str]:
+    return frozenset(arrival.job.run_id for arrival in trace.arrivals if arrival.job.need.exclusive_gpu)
+
+
 class Oracle:
     """Knows every true peak, and that what is not yet allocated will be: no margin, no sample, no learning.
 
@@ -243,7 +249,7 @@ class Oracle:
         return [world.machine.peak_mb(root, card) for root in world.roots.values() if card in root.gpus]
 
     def _is_open(self, trace: Trace, world: World, job: QueuedJob, card: str) -> bool:
-        exclusive = {arrival.job.run_id for arrival in trace.arrivals if arrival.job.need.exclusive_gpu}
+        exclusive = _exclusive(trace)
         there = [root.owner for root in world.roots.values() if card in root.gpus]
         return not there if job.need.exclusive_gpu else not exclusive.intersection(there)
 
