@@ -32,7 +32,7 @@ def understand(
     room_meant, colour_meant, shape_meant = np.split(
         meant[:, None, None], (len(ROOMS), len(ROOMS) + len(COLOURS)), axis=-1
     )
-    floors = surface[..., 4:]
+    floors = surface[..., -len(ROOMS) :]
     named = (floors * room_meant).sum(axis=-1)
     match = (colour * colour_meant).sum(axis=-1) * (shape * shape_meant).sum(axis=-1)
     unseen, wall, door, thing = (surface[..., index] for index in range(4))
