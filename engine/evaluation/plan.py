@@ -62,6 +62,11 @@ def plan_episodes(
     return planned
 
 
+def useful_workers(n: int, asked: int, recycle_after: int | None) -> int:
+    """Workers that get an episode: a group of ``recycle_after`` is never split between two."""
+    return min(asked, -(-n // (recycle_after or 1)))
+
+
 def cut_chunks(n: int, workers: int, recycle_after: int | None) -> list[range]:
     """Contiguous positions for each worker (empty where there are more workers than groups).
 

@@ -19,7 +19,14 @@ from engine.evaluation.launching import Launcher
 from engine.evaluation.loading import Loaded, load
 from engine.evaluation.models import longest_calls_sec, model_records
 from engine.evaluation.panel import step_budget_of
-from engine.evaluation.plan import PlanError, PlannedEpisode, cut_chunks, deal_groups, plan_episodes
+from engine.evaluation.plan import (
+    PlanError,
+    PlannedEpisode,
+    cut_chunks,
+    deal_groups,
+    plan_episodes,
+    useful_workers,
+)
 from engine.evaluation.recorder import Recorder
 from engine.evaluation.slots import HostSlot
 from engine.evaluation.verdict import SetupRefused
@@ -130,11 +137,7 @@ class Run:
         self._chat = loaded.chat
         kinds = loaded.nodesets.values()
         self._shared = {m.name: self._launcher.slot(m) for m in kinds if m.parallelism == "shared"}
-        replicated = [m for m in kinds if m.parallelism == "replicated"]
-        self._own = [
-            {m.name: self._launcher.slot(m, f"#{number}") for m in replicated}
-            for number in range(self._request.worker_count)
-        ]
+        self._own = [self._slots_of_a_worker(loaded, 0)]
         self._recorder.show(activity="starting " + ", ".join(loaded.nodesets))
         await asyncio.gather(*(slot.ensure() for slot in (*self._shared.values(), *self._own[0].values())))
         metadata = await self._metadata(loaded.env)
@@ -160,7 +163,10 @@ class Run:
         recycles = [m.recycle_after for m in loaded.nodesets.values() if m.parallelism == "replicated"]
         # To end early the list is played from its beginning on; else neighbours stay together.
         share = cut_chunks if self._stopper is None else deal_groups
-        chunks = share(len(planned), self._request.worker_count, _common_multiple(recycles))
+        together = _common_multiple(recycles)
+        workers = useful_workers(len(planned), self._request.worker_count, together)
+        self._own += [self._slots_of_a_worker(loaded, number) for number in range(1, workers)]
+        chunks = share(len(planned), workers, together)
         self._summary.total_episodes = len(planned)
         for number, chunk in enumerate(chunks):
             progress = WorkerProgress(worker_id=number, episodes_total=len(chunk), since=now_iso())
@@ -170,6 +176,10 @@ class Run:
             self._workers.append(
                 Worker(setting, progress, episodes, own, self._shared, self._recorder, self._stopper)
             )
+
+    def _slots_of_a_worker(self, loaded: Loaded, number: int) -> dict[str, HostSlot]:
+        replicated = [m for m in loaded.nodesets.values() if m.parallelism == "replicated"]
+        return {m.name: self._launcher.slot(m, f"#{number}") for m in replicated}
 
     async def _metadata(self, env: NodesetManifest | None) -> Mapping[str, Any]:
         """``get_eval_metadata`` of the environment; empty where there is none."""

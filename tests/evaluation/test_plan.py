@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.evaluation.plan import PlanError, cut_chunks, deal_groups, plan_episodes
+from engine.evaluation.plan import PlanError, cut_chunks, deal_groups, plan_episodes, useful_workers
 
 
 def plan(**changes: Any) -> list[int]:
@@ -84,6 +84,13 @@ def test_dealt_groups_cover_every_position_once_and_begin_at_recycling_points(
 def test_groups_are_dealt_in_turn() -> None:
     assert deal_groups(7, 3, None) == [[0, 3, 6], [1, 4], [2, 5]]
     assert deal_groups(7, 2, 2) == [[0, 1, 4, 5], [2, 3, 6]]
+
+
+@given(st.integers(1, 200), st.integers(1, 10**9), st.one_of(st.none(), st.integers(1, 30)))
+def test_no_worker_is_idle_from_the_start(n: int, asked: int, recycle_after: int | None) -> None:
+    workers = useful_workers(n, asked, recycle_after)
+    assert workers == min(asked, -(-n // (recycle_after or 1)))
+    assert all(cut_chunks(n, workers, recycle_after))
 
 
 @given(st.integers(1, 100), st.integers(1, 9))
