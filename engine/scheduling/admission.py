@@ -17,11 +17,13 @@ from engine.scheduling.holds import Hold
 from engine.scheduling.jobs import QueuedJob
 from engine.scheduling.machine import RAM, Sample
 from engine.scheduling.need import Tenant
-from engine.scheduling.placement import Start, book, hold_for, never_fits, place, request_for
+from engine.scheduling.placement import hold_for, never_fits, place
 from engine.scheduling.policy import Policy
 from engine.scheduling.reasons import Reason, duration, gb
+from engine.scheduling.requests import request_for
 from engine.scheduling.seating import allowed_cards
 from engine.scheduling.shortage import title
+from engine.scheduling.starts import Start, book
 from engine.store.records import RunStatus
 
 

@@ -10,7 +10,8 @@ from engine.scheduling.machine import RAM, Gpu, Process, Root, Sample
 from engine.scheduling.samplers.processes import below
 
 _UNEXPLAINED_MB = 1024.0
-"""Memory of a card that no listed process holds: above this, some process is hidden (a container's)."""
+"""Memory of a card that no listed process holds: above this, some process is hidden. In a container they all
+are, or are listed by the pids that they have outside."""
 
 
 class Foreign(msgspec.Struct, frozen=True):
@@ -58,7 +59,7 @@ def attribute(sample: Sample, roots: Sequence[Root]) -> Usage:
                 name = _name(sample, process.pid)
                 foreign[gpu.uuid].append(Foreign(process.pid, name, process.used_mb))
         foreign[gpu.uuid].sort(key=lambda found: -(found.mb or 0.0))
-    explained = frozenset(gpu.uuid for gpu in sample.gpus if _is_explained(gpu))
+    explained = frozenset(gpu.uuid for gpu in sample.gpus if _is_explained(gpu, sample))
     return Usage(shown, foreign, explained, _largest(sample, owner_of))
 
 
@@ -75,8 +76,9 @@ def _name(sample: Sample, pid: int) -> str:
     return process.name if process else ""
 
 
-def _is_explained(gpu: Gpu) -> bool:
-    if not gpu.processes_known or any(process.used_mb is None for process in gpu.processes):
+def _is_explained(gpu: Gpu, sample: Sample) -> bool:
+    told = all(row.used_mb is not None and row.pid in sample.processes for row in gpu.processes)
+    if not gpu.processes_known or not told:
         return False
     return gpu.unified or gpu.used_mb - sum(row.used_mb or 0.0 for row in gpu.processes) <= _UNEXPLAINED_MB
 

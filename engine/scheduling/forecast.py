@@ -10,8 +10,10 @@ from engine.scheduling.accounts import Accounts, emptied
 from engine.scheduling.calibration import Calibration, Peak
 from engine.scheduling.estimates import Estimate, estimate, server_estimate
 from engine.scheduling.need import Need, server_key
-from engine.scheduling.placement import Start, never_fits, place, request_for
+from engine.scheduling.placement import never_fits, place
 from engine.scheduling.reasons import Reason
+from engine.scheduling.requests import request_for
+from engine.scheduling.starts import Start
 from engine.store.records import NodesetNeed
 
 MOST_WORKERS = 256

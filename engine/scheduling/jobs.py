@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import msgspec
 
 from engine.scheduling.need import Need, Priority, Scheduling
-from engine.scheduling.placement import Seated, Start
 from engine.scheduling.reasons import Reason, duration, listed
+from engine.scheduling.starts import Seated, Start
 from engine.store.records import RunStatus, Spec
 
 RANKS: dict[Priority, int] = {"high": 0, "normal": 1, "low": 2}

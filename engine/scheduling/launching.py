@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from engine.scheduling.jobs import QueuedJob
-from engine.scheduling.placement import Seated, Start
+from engine.scheduling.starts import Seated, Start
 
 
 class LaunchError(Exception):

@@ -2,76 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cached_property
 
-import msgspec
-
 from engine.scheduling.accounts import Accounts, Card, cleared
-from engine.scheduling.estimates import RUN, Basis, Estimate, Figure, Part
+from engine.scheduling.estimates import RUN, Part
 from engine.scheduling.holds import Hold
 from engine.scheduling.machine import RAM
-from engine.scheduling.need import Claim, Need, Tenant
 from engine.scheduling.reasons import Reason, listed
+from engine.scheduling.requests import claims_of
 from engine.scheduling.seating import Request, Seat, Seating, seat
 from engine.scheduling.shortage import explain, impossible, kept, never, title, unreadable
-from engine.store.records import NodesetNeed
-
-
-class Seated(msgspec.Struct, frozen=True, kw_only=True):
-    """A tenant as it is to be. server: None for the run itself. load: whether it is to be started; a server
-    that runs already only has new claims. cards: where it is counted. visible: the UUIDs for its
-    ``CUDA_VISIBLE_DEVICES``; None is to leave that alone, where no driver tells the cards. after_sec: when
-    past ones had reached their peak.
-    """
-
-    owner: str
-    server: NodesetNeed | None
-    load: bool
-    cards: tuple[str, ...]
-    visible: tuple[str, ...] | None
-    claims: Mapping[str, Claim]
-    after_sec: float
-
-
-class Start(msgspec.Struct, frozen=True, kw_only=True):
-    """An admission. servers: all that the run uses. basis: ``vram`` and ``ram`` → where the run's figure
-    comes from, None where there is none.
-    """
-
-    run_id: str
-    run: Seated
-    servers: tuple[Seated, ...]
-    basis: Mapping[str, Basis | None]
-    cold: bool
-    exclusive: bool
-    workers: int
-
-
-def request_for(run_id: str, need: Need, estimated: Estimate, accounts: Accounts) -> Request:
-    """What is to be found room for, given the servers that run already."""
-    estimate = Estimate(tuple(_on_this_machine(part, accounts) for part in estimated.parts))
-    missing = tuple(part for part in estimate.parts if part.owner not in accounts.tenants)
-    present = [part for part in estimate.parts if part.owner in accounts.tenants]
-    unstated = need.marginal_vram_mb is None and estimate.run.ram.basis == "assumed"
-    unknown = any(part.vram is None for part in missing) or (not accounts.cards and unstated)
-    return Request(
-        run_id=run_id,
-        workers=need.worker_count,
-        estimate=estimate,
-        parts=missing,
-        growth=_growth(present, accounts),
-        using=tuple(part.owner for part in present),
-        pinned=pinned_cards(need, accounts),
-        alone=bool(accounts.cards) and (need.exclusive_gpu or unknown),
-        cold=unknown and not need.exclusive_gpu,
-    )
-
-
-def pinned_cards(need: Need, accounts: Accounts) -> tuple[str, ...]:
-    """The cards that were asked for, by UUID; what names none stays as it was written."""
-    by_label = {card.label: uuid for uuid, card in accounts.cards.items()}
-    return tuple(by_label.get(name, name) for name in need.gpus)
+from engine.scheduling.starts import Seated, Start
 
 
 def never_fits(request: Request, bare: Accounts) -> Reason | None:
@@ -127,29 +69,6 @@ def place(
     cards = [card.uuid for seats in seating.cards.values() for card in seats]
     hold = _delayed(holds, accounts, seating.demand, cards, request.using)
     return kept(hold, accounts) if hold else _start(request, seating, accounts)
-
-
-def book(start: Start, accounts: Accounts) -> None:
-    """Enter an admission into the accounts, so that the next one is measured against what is left."""
-    for seated in (start.run, *start.servers):
-        new = Tenant(
-            owner=seated.owner,
-            cards=seated.cards,
-            claims=seated.claims,
-            cold=start.cold and seated.load,
-            exclusive=start.exclusive and seated is start.run,
-            users=() if seated is start.run else (start.run_id,),
-            workers=start.workers,
-        )
-        tenant = accounts.tenants.setdefault(seated.owner, new)
-        for key, claim in seated.claims.items():
-            if pool := accounts.pool(key):
-                more = claim.mb + claim.margin_mb - pool.standing.get(seated.owner, 0.0)
-                pool.book(seated.owner, max(0.0, more))
-        for card in (accounts.cards[uuid] for uuid in seated.cards if uuid in accounts.cards):
-            card.owners[seated.owner] = tenant
-            if tenant.exclusive:
-                card.exclusive = seated.owner
 
 
 def hold_for(
@@ -212,33 +131,6 @@ def _server_held(request: Request, accounts: Accounts) -> Reason | None:
     return None
 
 
-def _on_this_machine(part: Part, accounts: Accounts) -> Part:
-    """Without a driver nothing is known of cards, and only what was declared for one counts."""
-    if accounts.driver != "absent" or (part.vram and part.vram.basis == "declared"):
-        return part
-    return msgspec.structs.replace(part, vram=Figure(0.0, 0.0, "assumed"))
-
-
-def _growth(present: Iterable[Part], accounts: Accounts) -> dict[str, float]:
-    growth: dict[str, float] = {}
-    for part in present:
-        for key, claim in _claims(part, accounts.tenants[part.owner].cards, accounts).items():
-            pool = accounts.pool(key)
-            standing = pool.standing.get(part.owner, 0.0) if pool else 0.0
-            growth[key] = growth.get(key, 0.0) + max(0.0, claim.mb + claim.margin_mb - standing)
-    return {key: mb for key, mb in growth.items() if mb > 0}
-
-
-def _claims(part: Part, cards: Sequence[str], accounts: Accounts) -> dict[str, Claim]:
-    claims = {RAM: Claim(part.ram.mb, part.ram.margin_mb)}
-    for uuid in cards:
-        pool = accounts.pool(uuid)
-        if pool and part.vram:
-            before = claims.get(pool.key, Claim(0.0))  # where a card has no memory of its own
-            claims[pool.key] = Claim(before.mb + part.vram.mb, before.margin_mb + part.vram.margin_mb)
-    return claims
-
-
 def _is_free(card: Card, request: Request, accounts: Accounts) -> bool:
     if not card.fresh or card.exclusive or card.neighbour_exclusive:
         return False
@@ -288,7 +180,7 @@ def _seated(part: Part, request: Request, seating: Seating, accounts: Accounts) 
         load=load,
         cards=cards,
         visible=None if accounts.driver == "absent" else cards,
-        claims=_claims(part, cards, accounts),
+        claims=claims_of(part, cards, accounts),
         after_sec=part.after_sec,
     )
 

@@ -20,11 +20,12 @@ from engine.scheduling.launching import Launcher
 from engine.scheduling.ledger import Entry, Ledger, LedgerBusyError
 from engine.scheduling.machine import Root, Sample, boottime
 from engine.scheduling.need import Need, server_key
-from engine.scheduling.placement import Start
 from engine.scheduling.policy import Policy
 from engine.scheduling.queue import Queue, QueueError
 from engine.scheduling.reaper import Reaper
-from engine.scheduling.reasons import Reason
+from engine.scheduling.reasons import Reason, listed
+from engine.scheduling.shortage import title
+from engine.scheduling.starts import Start
 from engine.scheduling.tenancy import Tenants
 from engine.store.records import NodesetNeed, RunStatus
 
@@ -36,7 +37,7 @@ class Scheduler:
 
     queue: for what an operator does to it. playing: a run that is being played by hand, while there is one.
     admitting: False lets nothing in any more. tenants: what runs. decisions: the last ones, with why each job
-    waits.
+    waits; one that was let in, and waits for a server, is among them.
     """
 
     def __init__(
@@ -174,6 +175,7 @@ class Scheduler:
             self._let_in(self.decisions.starts, now)
         except OSError as error:
             log.error("what was decided is not written yet, and not done: %s", error)
+        self._tell_who_is_loading()
 
     def _decide(self, state: State, sample: Sample | None, now: float) -> Decisions:
         if self._ledger is None:
@@ -220,6 +222,13 @@ class Scheduler:
             run = self.tenants.runs.get(entry.job.run_id)
             if run and all(self.tenants.is_ready(key) for key in run.servers):
                 self._reaper.launch(run, now)
+
+    def _tell_who_is_loading(self) -> None:
+        for run in self.tenants.runs.values():
+            loading = [title(key) for key in run.servers if not self.tenants.is_ready(key)]
+            if loading and not run.launched:
+                reason = Reason("server_loading", f"it starts when {listed(loading)} can be used")
+                self.decisions.waiting[run.run_id] = reason
 
     def _unload(self) -> None:
         for server in self.tenants.servers.values():

@@ -15,9 +15,9 @@ from engine.scheduling.estimates import RUN, Estimate, Figure, Part
 from engine.scheduling.jobs import RANKS, QueuedJob
 from engine.scheduling.machine import RAM, Gpu, GpuProcess, Memory, Process, Root, Sample
 from engine.scheduling.need import Claim, Need, Priority, Tenant, server_key
-from engine.scheduling.placement import Start
 from engine.scheduling.policy import Policy
 from engine.scheduling.reasons import Reason
+from engine.scheduling.starts import Start
 from engine.store.records import NodesetNeed
 
 GB = 1024.0

@@ -451,3 +451,11 @@ def test_those_behind_one_that_waits_long_keep_no_second_place_on_its_card() -> 
     box.job("one", 20, waited=999).job("two", 23, waited=998).job("s", 4)
     assert box.decide().held_cards == {"one": ("GPU-0",)}
     assert box.told() == {"one": "gpu_memory", "two": "gpu_memory", "s": "0"}
+
+
+def test_a_server_that_another_has_just_begun_to_use_is_not_ones_own() -> None:
+    box = Box([24]).serves("m", 0, 8, 8).job("a", 0, servers={"m": 8})
+    box.job("b", 1, servers={"m": 8}, exclusive_gpu=True)
+    assert box.told() == {"a": "no card", "b": "exclusive_wait"}
+    alone = Box([24]).serves("m", 0, 8, 8).job("b", 1, servers={"m": 8}, exclusive_gpu=True)
+    assert alone.told() == {"b": "0"}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from engine.scheduling.jobs import RISE_AFTER_SEC, Admitted, LoadedServer
 from engine.scheduling.need import Priority, server_key
-from engine.scheduling.placement import Seated, Start
 from engine.scheduling.queue import Queue, QueueError
+from engine.scheduling.starts import Seated, Start
 from tests.scheduling.making import NOW, job, shared
 
 

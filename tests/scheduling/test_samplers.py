@@ -202,7 +202,7 @@ def test_memory_is_attributed_up_to_its_owner() -> None:
         "server:m@1": {RAM: 20.0, "GPU-0": 500},
     }
     assert [str(process) for process in usage.foreign["GPU-0"]] == ["process 99 (p99)", "process 77"]
-    assert usage.explained == {"GPU-0"}
+    assert usage.explained == frozenset()  # nobody here is process 77
     assert usage.foreign_ram is not None
     assert usage.foreign_ram.pid == 99
 
@@ -214,6 +214,7 @@ def test_memory_is_attributed_up_to_its_owner() -> None:
         ({"used_mb": 9000.0}, False),  # a container does not show its processes
         ({"processes": (GpuProcess(11, None),)}, False),
         ({"processes_known": False, "processes": ()}, False),
+        ({"processes": (GpuProcess(3011, 4000.0),)}, False),  # a pid of outside this container
     ],
 )
 def test_a_card_whose_processes_are_hidden_is_not_explained(more: dict[str, object], explained: bool) -> None:
@@ -227,7 +228,8 @@ def test_a_card_whose_processes_are_hidden_is_not_explained(more: dict[str, obje
         "sampled_at": 1.0,
     }
     card = Gpu(**{**values, **more})  # type: ignore[arg-type]
-    assert (attribute(Sample(gpus=(card,)), []).explained == {"G"}) is explained
+    sample = Sample(gpus=(card,), processes=table((11, 1)))
+    assert (attribute(sample, []).explained == {"G"}) is explained
 
 
 def test_the_gpu_part_of_unified_memory_is_main_memory() -> None:

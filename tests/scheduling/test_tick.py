@@ -337,7 +337,8 @@ class TestServers:
         assert set(of.world.roots) == {self.KEY}
         assert [entry.job.run_id for entry in of.queue.admitted] == ["a", "b"]
         of.run_for(29)
-        assert not of.running()  # it is not ready yet
+        assert not of.running()
+        assert why(of, "a") == "server_loading: it starts when the server m can be used"
         of.run_for(3)
         assert set(of.running()) == {"a", "b"}
         of.run_for(110)

@@ -12,11 +12,11 @@ from engine.scheduling.jobs import QueuedJob
 from engine.scheduling.launching import LaunchError, Poll, RunEnd, RunState, ServerState
 from engine.scheduling.ledger import Ledger
 from engine.scheduling.machine import Root, Sample
-from engine.scheduling.placement import Seated, Start
 from engine.scheduling.policy import Policy
 from engine.scheduling.queue import Queue
 from engine.scheduling.simulated import OutOfMemory, SimulatedMachine
 from engine.scheduling.simulation_file import Simulation
+from engine.scheduling.starts import Seated, Start
 from engine.scheduling.tick import Scheduler
 from engine.store.records import RunStatus
 
