@@ -68,11 +68,6 @@ class Estimate(msgspec.Struct, frozen=True):
         return self.parts[0]
 
     @property
-    def is_unknown(self) -> bool:
-        """Whether some part's video memory is."""
-        return any(part.vram is None for part in self.parts)
-
-    @property
     def uncalibrated(self) -> list[str]:
         """The parts that were never measured as they would run now, by owner."""
         return [part.owner for part in self.parts if not _is_measured(part)]

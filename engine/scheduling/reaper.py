@@ -89,7 +89,7 @@ class Reaper:
 
     def _look_at_run(self, run: Run, state: RunState | None, now: float) -> None:
         end = state.end if state else RunEnd("infra", _LOST)
-        if state:
+        if state and not end:
             run.pid = state.pid
         if state and state.working and run.watch.working_since is None:
             run.watch.working_since = now

@@ -12,6 +12,9 @@ from engine.scheduling.machine import RAM, Root, Sample
 from engine.scheduling.need import Claim, Tenant
 from engine.scheduling.watch import Watch
 
+DEPARTED_LONGEST_SEC = 60.0
+"""For this long at most the memory of one that has ended is taken for its own: a pid may come again."""
+
 
 @dataclass
 class Run:
@@ -111,8 +114,12 @@ class Tenants:
             for pool in {RAM, *cards, *shown} & read_at.keys():
                 exact = pool == RAM or pool in usage.explained
                 watch.see(pool, shown.get(pool, 0.0), read_at[pool], exact=exact)
-        oldest = min(read_at.values(), default=0.0)
-        self._departed = {owner: gone for owner, gone in self._departed.items() if gone[1] >= oldest}
+        oldest, newest = min(read_at.values(), default=0.0), max(read_at.values(), default=0.0)
+        self._departed = {
+            owner: (root, at)
+            for owner, (root, at) in self._departed.items()
+            if oldest <= at and newest - at < DEPARTED_LONGEST_SEC
+        }
 
     def as_seen(self, now: float) -> list[Tenant]:
         """Each of them as admission sees it."""

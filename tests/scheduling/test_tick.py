@@ -563,3 +563,26 @@ def test_every_run_gets_the_cards_that_it_was_given(tmp_path: Path) -> None:
     assert of.running() == {"a": (CARD0,), "b": (CARD1,), "c": ()}
     root: Root = of.world.roots["a"]
     assert of.world.machine.peak_mb(root, CARD0) == 20 * GB
+
+
+def test_the_memory_of_one_that_has_just_ended_is_on_its_way_back(tmp_path: Path) -> None:
+    """A sample from before its end still shows it. It is no stranger, whose memory would not come back."""
+    of = backend(tmp_path)
+    teach(of, "big", "small")
+    of.world.default_life = Life(1000)
+    of.world.life = {"a": Life(100)}
+    of.submit(job("a", graph="small"), job("b", graph="small"))
+    of.run_for(60)
+    of.submit(job("big", graph="big", eligible_since=of.world.clock.now - 700), job("late", graph="small"))
+    last = of.world.observe([])
+    of.scheduler._observe = lambda roots: last
+    of.run_for(2)
+    del of.world.roots["a"]
+    of.world.ended["a"] = "completed"
+    of.run_for(2)
+    assert "a" not in of.scheduler.tenants.runs
+    assert why(of, "late").startswith("fair_wait: GPU 0 is kept for big")
+    assert [root.owner for root in of.scheduler.tenants.roots()] == ["b", "a"]
+    of.scheduler._observe = of.world.observe
+    of.run_for(1)
+    assert [root.owner for root in of.scheduler.tenants.roots()] == ["b"]
