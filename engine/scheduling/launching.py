@@ -23,8 +23,8 @@ class RunEnd(msgspec.Struct, frozen=True):
 
 
 class RunState(msgspec.Struct, frozen=True):
-    """A run that was started. pid: of the process above all of its, while there is one. working: an episode has
-    begun to step.
+    """A run that was started. pid: of the process above all of its, while there is one. working: an episode
+    has begun to step.
     """
 
     pid: int

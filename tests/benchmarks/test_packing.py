@@ -45,9 +45,7 @@ def test_packing(capsys: pytest.CaptureFixture[str]) -> None:
     until = [best.busy_sec for best in outcomes["oracle"]]
     jobs = sum(len(trace.arrivals) for trace in traces)
     with capsys.disabled():
-        print(
-            f"\npacking: {TRACES} random traces, {jobs} jobs; memory that completed runs took, of all memory,"
-        )
+        print(f"\npacking: {TRACES} random traces, {jobs} jobs; memory that runs took, of all there is,")
         print("until the oracle's queue is empty; the oracle knows every true peak")
         for name, found in outcomes.items():
             packed = statistics.fmean(each.packed(at) for each, at in zip(found, until, strict=True))

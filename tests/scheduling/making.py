@@ -120,6 +120,10 @@ class Box:
         self._processes[pid] = Process(pid, 1, name, 0.0)
         return self
 
+    def left(self, gpu: int) -> float:
+        """GB that nobody holds of a card yet."""
+        return self.cards[gpu] - sum(row.used_mb or 0.0 for row in self._held[gpu]) / GB
+
     def process(self, pid: int, name: str, ram: float) -> Box:
         """A process of the host that is nothing of ours."""
         self._processes[pid] = Process(pid, 1, name, ram * GB)
