@@ -100,24 +100,22 @@ def _strangers(rng: random.Random, sizes: list[float]) -> Iterator[ForeignLoad]:
 
 @dataclass
 class Outcome:
-    """What came of a trace. ooms: allocations that failed; by_strangers: those for which a stranger had come
-    since. busy_sec: when the last job had been started.
+    """What came of a trace. out_of_memory: runs whose allocation failed; by_strangers: those for which a
+    stranger had come since, counted apart. busy_sec: when the last job had been started.
     """
 
     finished_sec: float = 0.0
     busy_sec: float = 0.0
-    ooms: int = 0
-    by_strangers: int = 0
+    out_of_memory: set[str] = field(default_factory=set)
+    by_strangers: set[str] = field(default_factory=set)
     ended: dict[str, str] = field(default_factory=dict)
     _held: list[dict[str, float]] = field(default_factory=list)
 
     def packed(self, until_sec: float) -> float:
-        """How full the cards were on average until then, 0 to 1: by true peaks, of runs that completed."""
+        """How full the cards were on average until then, 0 to 1: by true peaks, of runs that found room."""
         steps = round(until_sec / STEP_SEC)
-        held = (
-            mb for step in self._held[:steps] for run, mb in step.items() if self.ended[run] == "completed"
-        )
-        return sum(held) / steps
+        held = self._held[:steps]
+        return sum(mb for step in held for run, mb in step.items() if run not in self.out_of_memory) / steps
 
     def see(self, world: World, began: float, waiting: bool) -> None:
         total = sum(card.total_mb for card in world.simulation.gpus)
@@ -132,7 +130,8 @@ class Outcome:
 
     def close(self, world: World, began: float) -> Outcome:
         self.finished_sec = world.clock.now - began
-        self.ooms, self.by_strangers = len(world.failures), len(world.by_strangers)
+        self.out_of_memory = {failure.owner for failure in world.failures}
+        self.by_strangers = {failure.owner for failure in world.by_strangers}
         self.ended = dict(world.ended)
         return self
 
