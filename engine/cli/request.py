@@ -63,10 +63,12 @@ def build_request(graph: str, options: dict[str, Any], default_count: int | None
     """The request that the options ask for. UsageError for options that contradict one another."""
     from engine.control.reports import StartRequest
 
-    named = [name for name in ("count", "every", "episodes") if options[name]]
-    if options["count"] == 0 or len(named) > 1:
-        raise click.UsageError("give one of -n N (at least 1), --all and --episodes LIST")
-    if options["episodes"] and options["start"]:
+    named = [name for name in ("count", "every", "episodes") if options[name] not in (None, False)]
+    if options["count"] == 0:
+        raise click.UsageError("-n is 0: it must be at least 1")
+    if len(named) > 1:
+        raise click.UsageError("give one of -n N, --all and --episodes LIST")
+    if options["episodes"] is not None and options["start"]:
         raise click.UsageError("--start belongs to -n and --all, not to --episodes")
     sources = read_sources(options["workspaces"], options["servers"])
     return StartRequest(
@@ -76,7 +78,7 @@ def build_request(graph: str, options: dict[str, Any], default_count: int | None
         selectors=parse_selectors(options["selectors"]),
         episode_count=options["count"] or (-1 if options["every"] or not default_count else default_count),
         start_episode_index=options["start"],
-        episode_indices=parse_indices(options["episodes"]) if options["episodes"] else None,
+        episode_indices=None if options["episodes"] is None else parse_indices(options["episodes"]),
         step_budget=options["step_budget"],
         per_step_budget_sec=options["step_timeout"],
         seed=options["seed"],

@@ -141,6 +141,9 @@ def _cells(found: Estimate | None) -> list[str]:
 
 def _optional(report: RunReport) -> list[list[str]]:
     found = [["until width", told]] if (told := _until_width(report)) else []
+    if nonfinite := report.summary.nonfinite:
+        told = ", ".join(f"{name} in {count}" for name, count in nonfinite.items())
+        found.append(["not finite", f"{told} of {report.summary.completed_count} episodes"])
     if report.environment:
         found.append(["determinism", report.environment.determinism])
     if report.summary.result_digest:

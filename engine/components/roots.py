@@ -56,7 +56,7 @@ def candidates(root: NodesetRoot) -> list[Path]:
 
 def graph_files(folder: Path) -> list[Path]:
     """The saved graphs in a folder and below, sorted."""
-    return sorted(folder.rglob("*.json"))
+    return sorted(path for path in folder.rglob("*.json") if path.is_file())
 
 
 def _below(place: Path, seen: set[Path]) -> Iterator[Path]:

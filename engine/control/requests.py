@@ -19,6 +19,7 @@ def request_problems(request: StartRequest) -> list[Problem]:
     return [
         *_number_problems(request),
         *_episode_problems(request),
+        *_selector_problems(request),
         *_label_problems(request.label),
         *sources_problems(request.sources),
     ]
@@ -41,6 +42,19 @@ def unused_servers(servers: Iterable[str], used: Sequence[str]) -> list[Problem]
         _problem(f"servers.{name}", "the graph does not use this nodeset", f"it uses: {known}")
         for name in servers
         if name not in used
+    ]
+
+
+def _selector_problems(request: StartRequest) -> list[Problem]:
+    """Fields that a run sets itself: a selector of that name would be overwritten in silence."""
+    own = {
+        "seed": "use --seed (seed), from which every episode's seed comes",
+        "episode_index": "use --episodes",
+    }
+    return [
+        _problem(f"selectors.{name}", "is set by the run, for each episode", remedy)
+        for name, remedy in own.items()
+        if name in request.selectors
     ]
 
 

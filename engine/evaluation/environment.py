@@ -25,6 +25,7 @@ from engine.store.records import (
     Spec,
 )
 from engine.store.rundir import RunDir
+from engine.store.strict_json import encode
 
 PACKAGES = ("evaltower", "numpy", "msgspec", "aiohttp", "httpx", "scipy")
 MB = 1 << 20
@@ -70,10 +71,18 @@ def command_line(spec: Spec, run: RunDir) -> str:
     words += ["--repeats", str(request.repeats)] if request.repeats > 1 else []
     if request.until_width is not None:
         words += ["--until-width", str(request.until_width), "--until-metric", request.until_metric]
-    words += ["--split", request.split] if request.split else []
-    words += ["--step-budget", str(request.step_budget)] if request.step_budget is not None else []
+    optional = {
+        "--split": request.split or None,
+        "--dataset": request.dataset or None,
+        "--step-budget": request.step_budget,
+        "--step-timeout": request.per_step_budget_sec,
+        "--timeout": request.timeout_sec,
+        "--retries": request.retries or None,
+    }
+    for option, value in optional.items():
+        words += [option, str(value)] if value is not None else []
     for name, value in request.selectors.items():
-        words += ["--select", f"{name}={value}"]
+        words += ["--select", f"{name}={encode(value).decode()}"]
     for folder in [*filter(None, [spec.active_workspace_dir]), *spec.workspaces]:
         words += ["--workspace", folder]
     for name, url in run.read_shared_urls().items():

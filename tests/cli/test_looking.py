@@ -61,7 +61,10 @@ def test_a_log_one_row_a_firing(shell: Shell, root: Path) -> None:
     assert len(shell("log", "last", "0", "--errors").out.splitlines()) == 1
     assert len(shell("log", "last", "0", "--node", "think").out.splitlines()) == 1
     assert shell("log", "last", "0", "--json").json == lines
-    assert shell("log", "last", "0", "--json", "--node", "none").json == []
+    unknown = shell("log", "last", "0", "--json", "--node", "none")
+    assert unknown.code == 2
+    assert "no firing is of a node 'none'; there are:" in unknown.err
+    assert "think" in unknown.err
     assert shell("log", "last", "9").code == 2
 
 

@@ -71,7 +71,14 @@ def test_which_episodes(
 
 @pytest.mark.parametrize(
     "contradiction",
-    [{"count": 3, "every": True}, {"count": 3, "episodes": "1"}, {"count": 0}, {"episodes": "1", "start": 2}],
+    [
+        {"count": 3, "every": True},
+        {"count": 3, "episodes": "1"},
+        {"count": 0},
+        {"episodes": "1", "start": 2},
+        {"episodes": ""},
+        {"episodes": "", "count": 5},
+    ],
 )
 def test_contradictions_are_usage_errors(contradiction: dict[str, Any]) -> None:
     with pytest.raises(click.UsageError):

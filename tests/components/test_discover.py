@@ -10,7 +10,7 @@ from engine.components import scan_process
 from engine.components.catalog import HiddenNodeset
 from engine.components.discover import discover
 from engine.components.loading import source_hash
-from engine.components.roots import NodesetRoot
+from engine.components.roots import NodesetRoot, graph_files
 from engine.graph.model import Node
 from tests.components.sources import HEAD, nodeset, tool, whole, write
 
@@ -273,3 +273,10 @@ def test_discovery_imports_no_nodeset_here(tmp_path, cache):
     dynamic(tmp_path)
     input_names(discover([root(tmp_path)], cache))
     assert not [name for name in sys.modules if "env_never_here" in name or name == "_nodeset_env_a"]
+
+
+def test_a_folder_named_like_a_graph_is_no_graph(tmp_path: Path) -> None:
+    (tmp_path / "odd.json").mkdir()
+    (tmp_path / "gone.json").symlink_to(tmp_path / "nowhere")
+    (tmp_path / "good.json").write_text("{}")
+    assert graph_files(tmp_path) == [tmp_path / "good.json"]

@@ -66,3 +66,9 @@ def test_everything_at_once() -> None:
         "step_budget",
         "label",
     ]
+
+
+@pytest.mark.parametrize("name", ["seed", "episode_index"])
+def test_a_selector_that_the_run_sets_itself_is_refused(name: str) -> None:
+    problems = request_problems(StartRequest(graph_name="g", selectors={name: 5}))
+    assert [problem.where for problem in problems] == [f"selectors.{name}"]

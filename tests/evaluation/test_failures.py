@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from engine.control.results import results_of
 from engine.store.records import EpisodeRow
 from engine.store.rundir import RunDir
 from tests.fakes.graphs import env_graph
@@ -180,3 +181,11 @@ def test_an_infra_failure_is_played_again_when_asked(root: Path, tmp_path: Path)
     run = play(root, "kill_once", retries=1, selectors={"marker": str(tmp_path / "struck")})
     assert rows_of(run)[STRUCK].status == "completed"
     assert (tmp_path / "struck").exists()
+
+
+def test_a_metric_that_is_never_finite_withholds_the_headline_and_is_not_replaced(root: Path) -> None:
+    run = play(root, "all_nan")
+    results = results_of(run)
+    assert results.headline.metric == "success"
+    assert results.headline.withheld is not None
+    assert "length" in results.metrics

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
@@ -27,17 +27,32 @@ def command(
     app: App, /, *, run: str, episode: str, node: str | None, errors: bool, follow: bool, as_json: bool
 ) -> None:
     """Show EPISODE (an index, or its folder's name) of RUN, one row a node firing."""
+    if node is not None and not follow:
+        _find_node(app.control.log(run, episode), node)
     lines = (
         line
         for line in app.control.log(run, episode, follow=follow)
-        if (node is None or node in (line["node_id"], line.get("node_label"), line.get("node_type")))
-        and (line.get("error") or not errors)
+        if (node is None or node in _names(line)) and (line.get("error") or not errors)
     )
     if as_json:
         put_json_list(lines)
         return
     for line in lines:
         put(_row(line), "red" if line.get("error") else None)
+
+
+def _names(line: Mapping[str, Any]) -> tuple[Any, ...]:
+    return line["node_id"], line.get("node_label"), line.get("node_type")
+
+
+def _find_node(lines: Iterable[Mapping[str, Any]], node: str) -> None:
+    """UsageError where no firing is of this node; it names those that are."""
+    fired: dict[str, None] = {}
+    for line in lines:
+        if node in _names(line):
+            return
+        fired[line["node_id"]] = None
+    raise click.UsageError(f"no firing is of a node {node!r}; there are: {', '.join(fired) or 'none'}")
 
 
 def _row(line: Mapping[str, Any]) -> str:

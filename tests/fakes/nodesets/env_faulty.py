@@ -109,6 +109,8 @@ class Evaluate(BaseCanvasNode):
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
         metrics: dict[str, Any] = {"success": 1.0, "length": WORLD.steps}
+        if WORLD.fields.get("fault") == "all_nan":
+            metrics["success"] = float("nan")
         if WORLD.strikes("metric_nan"):
             metrics.update(nan=float("nan"), inf=float("inf"))
         if WORLD.strikes("metric_numpy"):
