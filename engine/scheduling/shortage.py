@@ -55,7 +55,12 @@ def never(request: Request, bare: Accounts, seating: Seating) -> Reason:
             f"needs {gb(part.vram.mb)} GB{whose} on one GPU; the most that one can give{beside} is"
             f" {gb(most)} GB, {largest.name}{capped}",
         )
-    wanted = sum(each.ram.mb for each in request.parts)
+    wanted = sum(each.ram.mb for each in request.parts) + sum(
+        each.vram.mb
+        for each in request.parts
+        for card in seating.cards.get(each.owner, ())
+        if each.vram and card.pool is bare.ram  # where a card has no memory of its own
+    )
     total = bare.ram.total_mb if bare.ram else 0.0
     return Reason("infeasible", f"needs {gb(wanted)} GB of RAM; this machine can give {gb(total)} GB")
 

@@ -77,6 +77,7 @@ class Box:
     age: float = 0.0
     ages: Mapping[int, float] = field(default_factory=dict)
     unread: bool = False
+    unified: bool = False
     problems: tuple[str, ...] = ()
     more: dict[str, Any] = field(default_factory=dict)
 
@@ -163,10 +164,11 @@ class Box:
                     uuid=f"GPU-{index}",
                     label=str(index),
                     name="card",
-                    total_mb=total * GB,
+                    total_mb=0.0 if self.unified else total * GB,
                     used_mb=sum(row.used_mb or 0.0 for row in held),
                     sampled_at=NOW - self.ages.get(index, self.age),
                     processes=held,
+                    unified=self.unified,
                 )
             )
         used = sum(process.rss_mb for process in self._processes.values())

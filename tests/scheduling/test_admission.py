@@ -459,3 +459,16 @@ def test_a_server_that_another_has_just_begun_to_use_is_not_ones_own() -> None:
     assert box.told() == {"a": "no card", "b": "exclusive_wait"}
     alone = Box([24]).serves("m", 0, 8, 8).job("b", 1, servers={"m": 8}, exclusive_gpu=True)
     assert alone.told() == {"b": "0"}
+
+
+def test_where_a_card_has_no_memory_of_its_own_main_memory_counts_for_both() -> None:
+    box = Box([0], ram=68, unified=True).job("a", 30, ram=10).job("b", 20, ram=6).job("c", 15, ram=4)
+    assert box.told() == {"a": "0", "b": "ram", "c": "0"}
+    (start, _) = box.decide().starts
+    assert {key: claim.mb for key, claim in start.run.claims.items()} == {"ram": 40 * GB}
+    assert start.run.visible == ("GPU-0",)
+    never = Box([0], ram=68, unified=True).job("a", 60, ram=10)
+    assert str(never.why("a")) == "infeasible: needs 70.0 GB of RAM; this machine can give 64.0 GB"
+    # What it holds on the card is part of what it holds.
+    held = Box([0], ram=68, unified=True).runs("r", 0, ram=40, ram_holds=10, holds=30).job("a", 10, ram=14)
+    assert held.told() == {"a": "0"}
