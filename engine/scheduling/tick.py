@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -73,6 +74,7 @@ class Scheduler:
         self._ledger = ledger
         self._root = root
         self._clock = clock
+        self._reserved: deque[tuple[float, dict[str, float]]] = deque()
         self._reaper.take_up(clock())
 
     def tick(self) -> Decisions:
@@ -184,22 +186,30 @@ class Scheduler:
             with self._ledger.turn() as turn:
                 decisions = decide(replace(state, neighbours=turn.others), sample, now)
                 if decisions.accounts:
-                    turn.publish(self._entry(self._ledger, decisions.accounts))
+                    turn.publish(self._entry(self._ledger, decisions.accounts, now))
                 return decisions
         except LedgerBusyError as error:
             return decide(replace(state, ledger_busy=str(error)), sample, now)
 
-    def _entry(self, ledger: Ledger, accounts: Accounts) -> Entry:
-        pools = [card.pool for card in accounts.cards.values()] + ([accounts.ram] if accounts.ram else [])
+    def _entry(self, ledger: Ledger, accounts: Accounts, now: float) -> Entry:
         cold = [tenant.owner for tenant in accounts.tenants.values() if tenant.cold and not tenant.settled]
         return Entry(
             process=ledger.process,
             root=self._root,
-            pending={pool.key: pool.reserved_mb for pool in pools},
+            pending=self._pending(accounts, now),
             exclusive=[card.uuid for card in accounts.cards.values() if card.exclusive],
             occupied=[card.uuid for card in accounts.cards.values() if card.owners],
             cold=cold[0] if cold else None,
         )
+
+    def _pending(self, accounts: Accounts, now: float) -> dict[str, float]:
+        """The most that was reserved of each pool lately: others' samples may be older than ours, and not yet
+        show what ours shows."""
+        pools = [card.pool for card in accounts.cards.values()] + ([accounts.ram] if accounts.ram else [])
+        self._reserved.append((now, {pool.key: pool.reserved_mb for pool in pools}))
+        while now - self._reserved[0][0] > self.policy.stale_after_sec:
+            self._reserved.popleft()
+        return {pool.key: max(then.get(pool.key, 0.0) for _, then in self._reserved) for pool in pools}
 
     def _let_in(self, starts: Sequence[Start], now: float) -> None:
         if not starts:

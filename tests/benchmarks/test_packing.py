@@ -87,6 +87,6 @@ def test_tick(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         print(f"\ntick: {len(waiting)} queued, {len(backend.running())} running on 8 cards, all simulated")
         print(f"  ms a tick, median (worst) of {TICKS}: {middle:.1f} ({worst:.1f})")
         print(
-            f"  submissions a second, each on disk before the next: {QUEUED / submitted:.0f}; the limit is the"
+            f"  submissions a second, each on disk before the next: {QUEUED / submitted:.0f}, bounded by the"
         )
-        print(f"  queue's file, replaced whole with two fsyncs each time ({size / 1024:.0f} KiB in the end)")
+        print(f"  queue's file: replaced whole, with two fsyncs each time; {size / 1024:.0f} KiB in the end")
