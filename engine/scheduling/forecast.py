@@ -23,7 +23,7 @@ NOT_SAMPLED = Reason("sampler_stale", "the machine has not been sampled yet")
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     """refused: why the machine can never take it. waits: why it would not start now. max_workers: the most
-    that would start now; 0 where not even one would.
+    that would start now; 0 where not even one would, and one at most where nothing is known of it.
     """
 
     estimate: Estimate
@@ -51,17 +51,30 @@ def forecast(
         refused = never_fits(request_for("", smaller, figures, bare), bare)
         return refused or place(request_for("", smaller, figures, accounts), accounts)
 
+    def fits(workers: int) -> bool:
+        tried = try_with(workers)
+        return isinstance(tried, Start) and (workers == 1 or not tried.cold)
+
     asked = try_with(need.worker_count)
     waits = asked if isinstance(asked, Reason) else None
-    most = 0
-    while most < MOST_WORKERS and isinstance(try_with(most + 1), Start):
-        most += 1
     return Forecast(
         estimate=wanted,
         refused=waits if waits and waits.code == "infeasible" else None,
         waits=waits,
-        max_workers=most,
+        max_workers=_most(fits),
     )
+
+
+def _most(fits: Callable[[int], bool]) -> int:
+    """The largest number that fits: doubled until it does not, then halved between."""
+    low, high = 0, 1
+    while high <= MOST_WORKERS and fits(high):
+        low, high = high, 2 * high
+    high = min(high, MOST_WORKERS + 1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
 
 
 def place_server(nodeset: NodesetNeed, calibration: Calibration, accounts: Accounts | None) -> Start | Reason:

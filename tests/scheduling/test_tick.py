@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engine.scheduling.estimates import estimate
+from engine.scheduling.forecast import MOST_WORKERS, _most
 from engine.scheduling.machine import Root
 from engine.scheduling.need import Need, server_key
 from engine.scheduling.policy import Policy
@@ -537,6 +538,15 @@ class TestForecast:
         assert found.estimate.run.vram.mb == 4 * GB
         assert found.max_workers == 6  # 4 GB each; alone, it needs no margin
 
+    @pytest.mark.parametrize("most", [0, 1, 2, 3, 6, 255, 256])
+    def test_the_most_workers_are_found(self, most: int) -> None:
+        asked: list[int] = []
+        assert _most(lambda workers: not asked.append(workers) and workers <= most) == most
+        assert len(asked) <= 18
+
+    def test_no_number_of_workers_is_unbounded(self) -> None:
+        assert _most(lambda workers: True) == MOST_WORKERS
+
     def test_while_others_run(self, tmp_path: Path) -> None:
         of = backend(tmp_path)
         teach(of, "small", "big")
@@ -553,6 +563,13 @@ class TestForecast:
         found = of.scheduler.forecast(need(marginal_vram_mb=25 * GB))
         assert found.refused is not None
         assert found.refused.code == "infeasible"
+
+    def test_of_the_unknown_one_worker_starts(self, tmp_path: Path) -> None:
+        of = backend(tmp_path)
+        of.tick()
+        found = of.scheduler.forecast(need(workers=3))
+        assert (found.waits, found.max_workers, found.estimate.run.vram) == (None, 1, None)
+        assert found.estimate.uncalibrated == ["run"]
 
 
 def test_every_run_gets_the_cards_that_it_was_given(tmp_path: Path) -> None:
