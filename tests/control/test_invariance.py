@@ -11,16 +11,17 @@ import pytest
 from engine.control.local import LocalControl
 from engine.control.reports import StartRequest, VerifyReport
 from tests.fakes.graphs import env_graph
-from tests.fakes.real_runs import RUN_DEADLINE_SEC, make_root
+from tests.fakes.real_runs import make_root
 
 UNTIDY = env_graph("env_untidy")
+LONGEST_RUN_SEC = 600.0
 
 
 def verify(root: Path, workers: list[int], **request: object) -> VerifyReport:
     control = LocalControl(root)
 
     def watch(run: str) -> None:
-        deadline = time.monotonic() + RUN_DEADLINE_SEC
+        deadline = time.monotonic() + LONGEST_RUN_SEC
         while not control.show(run).is_over:
             assert time.monotonic() < deadline
             time.sleep(0.05)
@@ -74,6 +75,7 @@ def test_one_digest_at_every_worker_count(tmp_path: Path, graph: str, request_: 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
     ("graph", "request_"),
     [
