@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,6 +71,7 @@ def seat(
             seating.unseated = pool
             return seating
     every = _seats(request, accounts)
+    roomiest = roomiest_mb(allowed_cards(request, accounts))
     for part in sorted(request.parts, key=_vram, reverse=True):
         if not (request.alone or _wants_card(part) or (part.server is None and request.pinned)):
             seating.cards[part.owner] = ()
@@ -78,7 +79,9 @@ def seat(
         same = next(iter(seating.cards.values()), None) if request.alone else None
         choices = [same] if same else every(part)
         fitting = [
-            cards for cards in choices if _fits(part, cards, seating) and is_open(part, cards, seating)
+            cards
+            for cards in choices
+            if _fits(part, cards, seating, roomiest) and is_open(part, cards, seating)
         ]
         if not fitting:
             seating.unseated = part
@@ -88,12 +91,18 @@ def seat(
     return seating
 
 
-def wanted_mb(figure: Figure, pool: Pool) -> float:
-    """What must be free: its margin too; of an otherwise empty pool, as much of that as can be had."""
+def wanted_mb(figure: Figure, pool: Pool, roomiest_mb: float) -> float:
+    """What must be free: its margin too; of a pool that is otherwise empty, as much of the margin as the
+    ``roomiest_mb`` pool that it could be given has."""
     whole = figure.mb + figure.margin_mb
     if pool.neighbours_mb > 0 or pool.standing_mb > 0:
         return whole
-    return max(figure.mb, min(whole, pool.total_mb - SPARE_MB))
+    return max(figure.mb, min(whole, roomiest_mb - SPARE_MB))
+
+
+def roomiest_mb(cards: Iterable[Card]) -> float:
+    """The most that one of the cards has."""
+    return max((min(card.pool.total_mb, card.pool.ceiling_mb) for card in cards), default=0.0)
 
 
 def allowed_cards(request: Request, accounts: Accounts) -> list[Card]:
@@ -110,10 +119,10 @@ def _seats(request: Request, accounts: Accounts) -> Callable[[Part], list[Seat]]
     return lambda part: together if part.server is None or request.alone else each
 
 
-def _fits(part: Part, cards: Seat, seating: Seating) -> bool:
+def _fits(part: Part, cards: Seat, seating: Seating, roomiest: float) -> bool:
     for card in cards:
         left = card.pool.available_mb - seating.demand.get(card.pool.key, 0.0)
-        wanted = wanted_mb(part.vram, card.pool) if part.vram else COLD_ROOM * card.pool.total_mb
+        wanted = wanted_mb(part.vram, card.pool, roomiest) if part.vram else COLD_ROOM * card.pool.total_mb
         if wanted > left:
             return False
     return True
@@ -133,7 +142,7 @@ def _seat_in_memory(request: Request, accounts: Accounts, seating: Seating) -> N
     if ram is None:
         return
     taken = seating.demand.get(RAM, 0.0)
-    wanted = sum(wanted_mb(part.ram, ram) for part in request.parts)
+    wanted = sum(wanted_mb(part.ram, ram, ram.total_mb) for part in request.parts)
     seating.demand[RAM] = taken + sum(part.ram.mb + part.ram.margin_mb for part in request.parts)
     if wanted > 0 and taken + wanted > ram.available_mb:
         seating.unseated = ram

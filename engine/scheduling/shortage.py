@@ -9,7 +9,7 @@ from engine.scheduling.attribution import Foreign
 from engine.scheduling.estimates import Part
 from engine.scheduling.holds import Hold
 from engine.scheduling.reasons import Reason, duration, gb, listed
-from engine.scheduling.seating import COLD_ROOM, Request, Seating, allowed_cards, wanted_mb
+from engine.scheduling.seating import COLD_ROOM, Request, Seating, allowed_cards, roomiest_mb, wanted_mb
 
 _WORTH_NAMING_MB = 1024.0
 
@@ -105,7 +105,7 @@ def _short_cards(part: Part, cards: Sequence[Card]) -> Reason:
         return Reason("exclusive_held", "; ".join(_held(card) for card in held[:2]))
     wanted = part.vram.mb + part.vram.margin_mb
     for card in held:
-        if wanted_mb(part.vram, card.pool) <= card.pool.available_mb:
+        if wanted_mb(part.vram, card.pool, roomiest_mb(cards)) <= card.pool.available_mb:
             return Reason("exclusive_held", _held(card))
     others = sorted((card for card in cards if card not in held), key=lambda card: -card.pool.available_mb)
     whose = f" for {title(part.owner)}" if part.server else ""

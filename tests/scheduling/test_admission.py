@@ -472,3 +472,11 @@ def test_where_a_card_has_no_memory_of_its_own_main_memory_counts_for_both() -> 
     # What it holds on the card is part of what it holds.
     held = Box([0], ram=68, unified=True).runs("r", 0, ram=40, ram_holds=10, holds=30).job("a", 10, ram=14)
     assert held.told() == {"a": "0"}
+
+
+def test_the_margin_is_left_out_only_where_no_card_could_grant_it() -> None:
+    """On the smaller card the job would have less than its margin, on the larger one it has all of it."""
+    assert Box([24, 40]).job("a", 23, margin=2).told() == {"a": "1"}
+    assert Box([24, 40]).stranger(1, 30).job("a", 23, margin=2).told() == {"a": "gpu_memory"}
+    assert Box([24, 24]).job("a", 23, margin=2).told() == {"a": "0"}
+    assert Box([24, 40]).job("a", 23, margin=2, gpus=("0",)).told() == {"a": "0"}
