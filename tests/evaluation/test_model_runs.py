@@ -17,7 +17,7 @@ from engine.models.retrying import LONGEST_PAUSE_SEC
 from engine.store.rundir import RunDir
 from engine.store.settings import SettingsError
 from tests.fakes.chat_server import ChatServer, chat_server, fails
-from tests.fakes.graphs import llm_graph
+from tests.fakes.graphs import gridhouse_llm_graph, llm_graph
 from tests.fakes.real_runs import finished, make_root
 
 KEY = "sk-0123456789-abcdefghij"
@@ -162,3 +162,25 @@ def test_an_episode_is_given_the_time_that_its_models_may_take(root: Path, serve
     graph = parse_graph(GRAPH)
     chat = open_chat(RunDir(root / "outputs" / "eval_runs" / "x"), graph)
     assert longest_calls_sec(chat, graph) == 2 * (50 + LONGEST_PAUSE_SEC)
+
+
+def by_draw_in_a_house(body: dict[str, Any]) -> str:
+    asked = json.dumps([body["messages"], body.get("seed")]).encode()
+    return ("forward", "turn_left", "turn_right")[blake2b(asked, digest_size=1).digest()[0] % 3]
+
+
+def test_a_chat_model_walks_gridhouse_with_one_digest_and_again_without_a_request(root: Path) -> None:
+    graph, cache = gridhouse_llm_graph(), root / "answers.jsonl"
+    with chat_server(answer=by_draw_in_a_house) as server:
+        settle(root, server, cache=str(cache))
+        asked = {"episode_count": 20, "step_budget": 3}
+        digests = []
+        for workers in (1, 8):
+            cache.unlink(missing_ok=True)
+            digests.append(finished(root, graph, worker_count=workers, **asked).read_summary().result_digest)
+        requests = len(server.asked)
+        again = finished(root, graph, worker_count=3, **asked).read_summary()
+        assert again.error is None
+        assert (again.status, again.error_count, again.completed_count) == ("completed", 0, 20)
+        assert {*digests, again.result_digest} == {again.result_digest}
+        assert len(server.asked) == requests > 0

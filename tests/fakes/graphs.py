@@ -50,23 +50,40 @@ def env_graph(
     return {"name": f"{env}_walk", "nodes": nodes, "edges": edges, "step_budget": step_budget}
 
 
-def llm_graph(**config: Any) -> dict[str, Any]:
-    """``env_line`` walked by a chat model: instruction, observation and image → llmCall → textParse → step.
+def gridhouse_llm_graph() -> dict[str, Any]:
+    """``env_gridhouse`` walked by a chat model that sees the frame."""
+    return llm_graph(
+        "env_gridhouse",
+        ("rgb",),
+        "stop,forward,turn_left,turn_right",
+        "index",
+        template="{instruction}\nStep {step}: forward, turn_left, turn_right or stop?",
+    )
 
-    ``config``: more of the llmCall's.
+
+def llm_graph(
+    env: str = "env_line",
+    seen: tuple[str, ...] = ("observation", "rgb"),
+    actions: str = "LEFT,RIGHT,STOP",
+    parsed: str = "value",
+    **config: Any,
+) -> dict[str, Any]:
+    """An environment walked by a chat model: instruction and what is seen → llmCall → textParse → step.
+
+    ``parsed``: textParse's output that is the action. ``config``: more of the llmCall's.
     """
-    graph = env_graph("env_line", carried=("observation", "rgb"))
+    graph = env_graph(env, carried=seen)
+    types = {"observation": {"wire_type": "TEXT", "required": True}, "rgb": {"wire_type": "LIST[IMAGE]"}}
     ask = {
         "ports": [
             {"name": "instruction", "wire_type": "TEXT", "required": True},
-            {"name": "observation", "wire_type": "TEXT", "required": True},
-            {"name": "rgb", "wire_type": "LIST[IMAGE]"},
+            *({"name": name, **types[name]} for name in seen),
         ],
         "template": "{instruction}\n{observation}\nStep {step}: LEFT, RIGHT or STOP?",
         "temperature": 1.0,
         **config,
     }
-    parse = {"choices": "LEFT,RIGHT,STOP", "default": "STOP"}
+    parse = {"choices": actions, "default": actions.rpartition(",")[2]}
     graph["nodes"] += [
         {"id": "ask", "type": "llmCall", "label": "Ask", "config": ask},
         {"id": "parse", "type": "textParse", "label": "Parse", "config": parse},
@@ -79,13 +96,9 @@ def llm_graph(**config: Any) -> dict[str, Any]:
     for source, handle, target, target_handle in (
         ("reset", "instruction", "loop_in", "init_instruction"),
         ("loop_in", "init_instruction", "ask", "instruction"),
-        *(
-            ("loop_in", f"{side}_{n}", "ask", n)
-            for n in ("observation", "rgb")
-            for side in ("init", "iterout")
-        ),
+        *(("loop_in", f"{side}_{n}", "ask", n) for n in seen for side in ("init", "iterout")),
         ("ask", "response", "parse", "text"),
-        ("parse", "value", "step", "action"),
+        ("parse", parsed, "step", "action"),
     ):
         edges.append(
             {
