@@ -75,7 +75,9 @@ def decide(state: State, sample: Sample | None, now: float) -> Decisions:
     made = Decisions(accounts)
     made.waiting = {job.run_id: reason for job in state.queue if (reason := job.blocked(state.outcomes, now))}
     ready = [job for job in state.queue if job.run_id not in made.waiting]
-    going = _Round(state, accounts, made, _closed(state, sample, accounts), now)
+    closed = _closed(state, sample, accounts)
+    made.held_cards = dict(state.held_cards) if closed else {}
+    going = _Round(state, accounts, made, closed, now)
     for number, job in enumerate(ready):
         going.consider(job, ready[number + 1 :])
     return made

@@ -57,7 +57,7 @@ class Launcher(Protocol):
         """Let a run end as cancelled: politely, then by force. Again is no error."""
 
     def end_unstarted(self, run_id: str, status: Literal["cancelled", "error"], why: str) -> None:
-        """Write down that a run ended that never had a process."""
+        """Write down that a run ended that never had a process. Again is no error. Raises OSError."""
 
     def start_server(self, server: Seated) -> None:
         """Start a shared server on its cards."""

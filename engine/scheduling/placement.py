@@ -21,10 +21,10 @@ def never_fits(request: Request, bare: Accounts) -> Reason | None:
 
     ``bare``: the machine as :func:`emptied` shows it, for which ``request`` was made.
     """
+    if bare.driver == "failing" or bare.problems or bare.ram is None:
+        return None
     if reason := impossible(request, bare):
         return reason
-    if bare.ram is None or (request.needs_card and not bare.cards):
-        return None
     seating = seat(request, bare, lambda *_: True, _by_label)
     return never(request, bare, seating) if seating.unseated else None
 
@@ -44,7 +44,7 @@ def place(
         return Reason(
             "server_ending", f"{title(ending[0])} is being unloaded, and is loaded again after that"
         )
-    if request.needs_card and (reason := unreadable(accounts)):
+    if request.needs_card and (reason := unreadable(request, accounts)):
         return reason
     if reason := _not_first(request, accounts) or _server_held(request, accounts):
         return reason

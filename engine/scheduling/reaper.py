@@ -60,7 +60,7 @@ class Reaper:
         """Start a run. One that the box does not let start goes back into the queue for a while."""
         try:
             self._launcher.start_run(run.entry.job, run.entry.start)
-        except LaunchError as error:
+        except (LaunchError, OSError) as error:
             log.warning("%s was not started: %s", run.run_id, error)
             self._put_back(run, str(error), now)
             return
@@ -71,7 +71,7 @@ class Reaper:
         """Start a server; those that wait for one that does not start go back, or end."""
         try:
             self._launcher.start_server(entry.seated)
-        except LaunchError as error:
+        except (LaunchError, OSError) as error:
             self._server_ended(self._tenants.servers[entry.seated.owner], str(error), now)
 
     def forget(self, run: Run, now: float) -> None:

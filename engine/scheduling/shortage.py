@@ -15,8 +15,8 @@ _WORTH_NAMING_MB = 1024.0
 
 
 def impossible(request: Request, accounts: Accounts) -> Reason | None:
-    """Why no amount of memory would help: there is no such card."""
-    if not request.needs_card or accounts.driver == "failing":
+    """Why no amount of memory would help: there is no such card, and every card could be read."""
+    if not request.needs_card:
         return None
     missing = [name for name in request.pinned if name not in accounts.cards]
     if missing:
@@ -32,12 +32,14 @@ def impossible(request: Request, accounts: Accounts) -> Reason | None:
     return None
 
 
-def unreadable(accounts: Accounts) -> Reason | None:
-    """Why nothing is known of any card, where there may be some."""
-    if accounts.cards or accounts.driver != "failing":
+def unreadable(request: Request, accounts: Accounts) -> Reason | None:
+    """Why nothing is known of the cards that it needs, where there may be some."""
+    if accounts.cards and all(name in accounts.cards for name in request.pinned):
         return None
-    said = f" ({accounts.problems[0]})" if accounts.problems else ""
-    return Reason("sampler_stale", f"the NVIDIA driver does not answer{said}")
+    if accounts.driver == "failing" or accounts.problems:
+        said = accounts.problems[0] if accounts.problems else "the NVIDIA driver does not answer"
+        return Reason("sampler_stale", f"not every GPU can be read ({said})")
+    return None
 
 
 def never(request: Request, bare: Accounts, seating: Seating) -> Reason:

@@ -74,6 +74,7 @@ class Scheduler:
         self._ledger = ledger
         self._root = root
         self._clock = clock
+        self._leaving: set[str] = set()
         self._reserved: deque[tuple[float, dict[str, float]]] = deque()
         self._reaper.take_up(clock())
 
@@ -97,7 +98,8 @@ class Scheduler:
             self.queue.find(run_id)
         self._launcher.end_unstarted(run_id, "cancelled", "cancelled before it was started")
         if run is None:
-            self.queue.remove(run_id)
+            self._leaving.add(run_id)
+            self._let_go()
         else:
             self._reaper.forget(run, self._clock())
         return "cancelled"
@@ -160,7 +162,7 @@ class Scheduler:
             log.error("the queue's new order is not written yet: %s", error)
         state = State(
             policy=self.policy,
-            queue=self.queue.jobs,
+            queue=[job for job in self.queue.jobs if job.run_id not in self._leaving],
             paused=self.queue.paused,
             estimates=self._estimates(now),
             tenants=self.tenants.as_seen(now),
@@ -173,11 +175,18 @@ class Scheduler:
         try:
             for run_id, reason in self.decisions.refused.items():
                 self._launcher.end_unstarted(run_id, "error", str(reason))
-                self.queue.remove(run_id)
+                self._leaving.add(run_id)
+            self._let_go()
             self._let_in(self.decisions.starts, now)
         except OSError as error:
             log.error("what was decided is not written yet, and not done: %s", error)
         self._tell_who_is_loading()
+
+    def _let_go(self) -> None:
+        """Take those out of the queue that have ended; one that cannot be taken out yet does not start."""
+        for run_id in tuple(self._leaving):
+            self.queue.remove(run_id)
+            self._leaving.remove(run_id)
 
     def _decide(self, state: State, sample: Sample | None, now: float) -> Decisions:
         if self._ledger is None:

@@ -131,6 +131,14 @@ TABLE = {
         {"a": "sampler_stale", "b": "sampler_stale"},
     ),
     "no card was ever read": (Box([], driver="failing").job("a", 1), {"a": "sampler_stale"}),
+    "more than any card, when not every card was read": (
+        Box([24], problems=("GPU 1: Unknown Error",)).job("a", 41),
+        {"a": "gpu_memory"},
+    ),
+    "pinned to one that was not read": (
+        Box([24], problems=("GPU 1: Unknown Error",)).job("a", 1, gpus=("1",)),
+        {"a": "sampler_stale"},
+    ),
     "RAM not read": (Box([24], unread=True).job("a", 1), {"a": "sampler_stale"}),
     # Nothing at all starts.
     "paused": (Box([24], more={"paused": True}).job("a", 1), {"a": "queue_paused"}),
@@ -339,7 +347,7 @@ SENTENCES: dict[str, Box] = {
     "sampler_stale: the memory of GPU 0 was last read 12 s ago (GPU 0: GPU is lost)": Box(
         [24], ages={0: 12}, problems=("GPU 0: GPU is lost",)
     ).job("a", 1),
-    "sampler_stale: the NVIDIA driver does not answer (NVML: Unknown Error)": Box(
+    "sampler_stale: not every GPU can be read (NVML: Unknown Error)": Box(
         [], driver="failing", problems=("NVML: Unknown Error",)
     ).job("a", 1),
     "ram: needs 12.0 GB of RAM; 16.0 are free, 10.0 of it reserved by r, 18.0 taken by process 7 (java),"
@@ -480,3 +488,9 @@ def test_the_margin_is_left_out_only_where_no_card_could_grant_it() -> None:
     assert Box([24, 40]).stranger(1, 30).job("a", 23, margin=2).told() == {"a": "gpu_memory"}
     assert Box([24, 24]).job("a", 23, margin=2).told() == {"a": "0"}
     assert Box([24, 40]).job("a", 23, margin=2, gpus=("0",)).told() == {"a": "0"}
+
+
+def test_what_is_kept_stays_kept_while_nothing_may_start() -> None:
+    kept = {"big": ("GPU-1",)}
+    box = Box([24, 24], more={"held_cards": kept, "paused": True}).job("big", 20, waited=999)
+    assert box.decide().held_cards == kept

@@ -46,6 +46,10 @@ def teach(of: Backend, *graphs: str, **more: Any) -> None:
         of.drain()
 
 
+def full_disk(*_: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
 def known(of: Backend, asked: Need) -> str | None:
     vram = estimate(asked, of.calibration).run.vram
     return vram and vram.basis
@@ -288,6 +292,21 @@ def test_cancelling_what_waits(tmp_path: Path) -> None:
         of.scheduler.cancel("b")
 
 
+def test_a_cancelled_one_that_cannot_be_taken_out_yet_does_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    of = backend(tmp_path)
+    of.submit(job("a", graph="small"))
+    with monkeypatch.context() as patched:
+        patched.setattr("engine.scheduling.queue.write_json", full_disk)
+        with pytest.raises(OSError, match="No space left"):
+            of.scheduler.cancel("a")
+        of.run_for(2)
+    assert of.world.ended["a"].startswith("cancelled")
+    of.run_for(2)
+    assert (of.running(), of.queue.jobs) == ({}, [])
+
+
 def test_paused_held_and_played(tmp_path: Path) -> None:
     of = backend(tmp_path)
     of.submit(job("a", graph="small", marginal_vram_mb=GB), job("b", graph="small", marginal_vram_mb=GB))
@@ -512,11 +531,8 @@ def test_what_cannot_be_written_is_not_done_and_done_later(
     of.tick()
     of.submit(job("b", graph="small", marginal_vram_mb=4 * GB))
 
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
     with monkeypatch.context() as patched:
-        patched.setattr("engine.scheduling.queue.write_json", full)
+        patched.setattr("engine.scheduling.queue.write_json", full_disk)
         of.run_for(30)
         assert of.world.ended["a"] == "completed"
         assert of.running() == {}
