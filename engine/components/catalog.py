@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -148,6 +148,11 @@ class Catalog:
     def known_types(self) -> list[str]:
         """Every node type of every nodeset, sorted."""
         return sorted(node_type for nodeset in self.nodesets.values() for node_type in nodeset.tools)
+
+
+def environment_of(nodesets: Iterable[NodesetManifest]) -> NodesetManifest | None:
+    """The environment among a graph's nodesets: the first that has a panel, or None."""
+    return next((manifest for manifest in nodesets if manifest.panel is not None), None)
 
 
 def nodeset_of(node_type: str) -> str:

@@ -48,6 +48,17 @@ def standard_roots(workspaces: Sequence[Path] = (), overlay: Path | None = None)
     return [*roots, NodesetRoot("package", tuple(_packages())), NodesetRoot("builtin", (builtin,))]
 
 
+def roots_of(
+    root: Path, workspaces: Sequence[str] = (), active_workspace_dir: str | None = None
+) -> list[NodesetRoot]:
+    """Where a run of ``root`` finds nodesets, graphs and hooks; who asks before its start looks there too.
+
+    The root's own workspace comes after ``workspaces``; ``active_workspace_dir`` is the overlay.
+    """
+    overlay = Path(active_workspace_dir) if active_workspace_dir else None
+    return standard_roots([*map(Path, workspaces), root / "workspace"], overlay)
+
+
 def candidates(root: NodesetRoot) -> list[Path]:
     """The files and folders of a root that may hold nodesets, each once, in order of their names."""
     seen: set[Path] = set()

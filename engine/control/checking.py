@@ -15,7 +15,7 @@ from engine.components.catalog import Catalog, NodesetManifest
 from engine.components.checking import all_problems, needed_nodesets
 from engine.components.discover import discover
 from engine.components.hook_files import global_hooks
-from engine.components.roots import NodesetRoot, standard_roots
+from engine.components.roots import roots_of
 from engine.control.hook_trust import is_trusted
 from engine.control.model_problems import model_problems
 from engine.control.needs import unmet_needs
@@ -64,21 +64,15 @@ class Prepared:
         return not self.hooks or (self.graph is not None and is_trusted(graph_hash(dump_graph(self.graph))))
 
 
-def roots_of(root: Path, sources: Sources = NOTHING_MORE) -> list[NodesetRoot]:
-    """Where nodesets, graphs and hooks come from, the first before the others."""
-    overlay = Path(sources.active_workspace_dir) if sources.active_workspace_dir else None
-    return standard_roots([*map(Path, sources.workspaces), root / "workspace"], overlay)
-
-
 def open_catalog(root: Path, sources: Sources = NOTHING_MORE) -> Catalog:
     """What is installed for a root, and what the workspaces of ``sources`` hold."""
-    return discover(roots_of(root, sources))
+    return discover(roots_of(root, sources.workspaces, sources.active_workspace_dir))
 
 
 def workspace_hooks(root: Path, sources: Sources = NOTHING_MORE) -> tuple[Sequence[Hook], list[Problem]]:
     """The hooks that every run of these sources has, and why they cannot be read."""
     try:
-        return global_hooks(roots_of(root, sources)), []
+        return global_hooks(roots_of(root, sources.workspaces, sources.active_workspace_dir)), []
     except GraphError as error:
         return (), error.problems
 
@@ -189,8 +183,3 @@ def needs_of(saved: Mapping[str, Any], nodesets: list[NodesetManifest]) -> Needs
 def graph_hash(saved: Mapping[str, Any]) -> str:
     """BLAKE2b-128 hex of a graph's canonical JSON."""
     return blake2b(msgspec.json.encode(saved, order="sorted"), digest_size=16).hexdigest()
-
-
-def env_nodeset(nodesets: list[NodesetManifest]) -> str | None:
-    """The environment among a graph's nodesets: the first that has a panel."""
-    return next((manifest.name for manifest in nodesets if manifest.panel is not None), None)

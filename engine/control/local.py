@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from engine.components.catalog import Catalog
+from engine.components.catalog import Catalog, environment_of
 from engine.components.checking import needed_nodesets
 from engine.components.roots import graph_files
 from engine.control import checking, hook_trust, look, verify
@@ -159,11 +159,12 @@ class LocalControl:
             raise RefusedError(problems)
         saved = dump_graph(prepared.graph)
         self._ask_for_trust(prepared, request, saved)
+        env = environment_of(prepared.nodesets)
         return RunPlan(
             request=_eval_request(request, prepared.name),
             graph=saved,
             needs=checking.needs_of(saved, prepared.nodesets),
-            env_nodeset=checking.env_nodeset(prepared.nodesets),
+            env_nodeset=env.name if env else None,
             sources=request.sources,
         )
 

@@ -88,27 +88,25 @@ class Episode:
         self._outcome = Outcome()
         self._log = EpisodeLog(folder)
         self._facts = EpisodeFacts()
-        self._playing: asyncio.Task[Verdict] | None = None
+        self._playing: asyncio.Task[None] | None = None
 
     async def play(self) -> EpisodeRow:
         """The finished row. Cancellation gives a ``cancelled`` one; a host that failed is gone afterwards."""
         started_at, began = now_iso(), time.monotonic()
-        failure: HostFailure | None = None
+        error: BaseException | None = None
         self._playing = asyncio.create_task(self._played())
         try:
-            verdict = await self._playing
-            failure = self._outcome.failure
-        except asyncio.CancelledError:
-            verdict = Verdict("cancelled", "cancelled", "cancelled while it was running")
-        except HostFailure as error:
-            verdict, failure = of_exception(error), error
-        except Exception as error:
+            await self._playing
+            error = self._outcome.failure
+        except (Exception, asyncio.CancelledError) as raised:
             log.debug("episode %d", self._planned.index, exc_info=True)
-            verdict = of_exception(error)
+            error = raised
         elapsed_sec = round(time.monotonic() - began, 3)
+        metrics, _ = extract_metrics(self._outcome.outputs)
+        verdict = self._verdict(metrics) if error is None else of_exception(error)
+        failure = error if isinstance(error, HostFailure) else None
         died = await self._let_go(failure, unclean=verdict.termination in ("timeout", "cancelled"))
         verdict = await self._close_log(verdict)
-        metrics, _ = extract_metrics(self._outcome.outputs)
         return EpisodeRow(
             episode_index=self._planned.index,
             episode_id=self._facts.episode_id,
@@ -136,18 +134,17 @@ class Episode:
         if self._playing is not None:
             self._playing.cancel()
 
-    async def _played(self) -> Verdict:
+    async def _played(self) -> None:
         for name, slot in self._slots.items():
             host = await slot.ensure()
             self._connections[name] = Connection(slot, host, host.connect(self._caller))
         await self._set_up()
-        outcome = await self._execute()
-        if outcome.failure is not None:
-            return of_exception(outcome.failure)
-        metrics, _ = extract_metrics(outcome.outputs)
+        await self._execute()
+
+    def _verdict(self, metrics: Mapping[str, float | None]) -> Verdict:
         return of_outcome(
-            outcome.termination,
-            outcome.node_errors,
+            self._outcome.termination,
+            self._outcome.node_errors,
             metrics,
             needs_verdict=self._setting.plan.graph.eval_graph,
         )
@@ -164,7 +161,7 @@ class Episode:
         client = self._connections[env.name].client
         self._facts = await set_up(client, selectors, self._planned.seed, self._planned.index, deadline)
 
-    async def _execute(self) -> Outcome:
+    async def _execute(self) -> None:
         budget = self._budget()
         self._worker.budget = budget
         self._show("running")
@@ -188,7 +185,7 @@ class Episode:
         await self._set_live(True)
         try:
             async with asyncio.timeout(limit):
-                return await executor.run()
+                await executor.run()
         except TimeoutError:
             raise InfraError(f"the episode was still running after {limit:g} s", "timeout") from None
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from pathlib import Path
 
-from engine.components.catalog import Catalog, NodesetManifest
+from engine.components.catalog import Catalog, NodesetManifest, environment_of
 from engine.components.checking import all_problems, child_resolver, needed_nodesets, resolver
 from engine.components.discover import discover
 from engine.components.hook_files import global_hooks
-from engine.components.roots import standard_roots
+from engine.components.roots import roots_of
 from engine.evaluation.models import open_chat
 from engine.execution.hooks import Hooks
 from engine.graph.hooks import enabled_hooks
@@ -43,8 +42,7 @@ class Loaded:
 def load(run: RunDir, spec: Spec) -> Loaded:
     """Read, check and plan the graph of ``spec``. Raises GraphError with every problem, HostFailure for a
     server that cannot be borrowed, and what :func:`engine.evaluation.models.open_chat` raises."""
-    overlay = Path(spec.active_workspace_dir) if spec.active_workspace_dir is not None else None
-    roots = standard_roots([*map(Path, spec.workspaces), run.root / "workspace"], overlay)
+    roots = roots_of(run.root, spec.workspaces, spec.active_workspace_dir)
     catalog = discover(roots)
     catalog, failures = with_servers(catalog, run.read_shared_urls(), spec.eval.worker_count)
     for failure in failures.values():
@@ -56,10 +54,16 @@ def load(run: RunDir, spec: Spec) -> Loaded:
         raise GraphError(errors, str(run.graph))
     nodesets = {name: catalog.nodesets[name] for name in needed_nodesets(graph)}
     _tell_changes(spec, catalog)
-    env = next((manifest for manifest in nodesets.values() if manifest.panel is not None), None)
     plan = plan_graph(graph, resolver(catalog))
     hooks = Hooks([*global_hooks(roots), *enabled_hooks(plan.graph)])
-    return Loaded(plan, nodesets, env, open_chat(run, plan.graph), hooks, child_resolver(catalog))
+    return Loaded(
+        plan,
+        nodesets,
+        environment_of(nodesets.values()),
+        open_chat(run, plan.graph),
+        hooks,
+        child_resolver(catalog),
+    )
 
 
 def _tell_changes(spec: Spec, catalog: Catalog) -> None:

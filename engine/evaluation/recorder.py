@@ -89,8 +89,8 @@ class Recorder:
         self.summary.status = status
         self.summary.error = error
         self.summary.finished_at = now_iso()
-        self.summary.result_digest = result_digest(self.rows)
         self._fold_rows()
+        self.summary.result_digest = result_digest(self.summary.episodes)
         await self._off_loop(self._write_end)
         self._disk.shutdown()
         self._appender.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -34,7 +35,9 @@ class InfraError(Exception):
 
 
 def of_exception(error: BaseException) -> Verdict:
-    """The verdict on an episode that an exception ended."""
+    """The verdict on an episode that an exception, or its cancellation, ended."""
+    if isinstance(error, asyncio.CancelledError):
+        return Verdict("cancelled", "cancelled", "cancelled while it was running")
     if isinstance(error, HostFailure):
         return Verdict("error", error.termination, str(error), "infra")
     if isinstance(error, InfraError):

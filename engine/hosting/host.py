@@ -83,9 +83,10 @@ def main() -> None:
         nodeset, workspaces = arguments.nodeset, arguments.workspace
         asyncio.run(serve(nodeset, arguments.name, workspaces, place, arguments.run, ready.up))
     except BaseException as error:
-        if not ready.said:
-            ready.failed(error)
-        raise
+        if ready.said:
+            raise
+        ready.failed(error)
+        sys.exit(1)  # whoever started it has the traceback; a second one in the log would bury what was printed
 
 
 def _arguments() -> argparse.Namespace:

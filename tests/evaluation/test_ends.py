@@ -42,7 +42,8 @@ def until(condition: Callable[[], Any], process: subprocess.Popen[bytes]) -> Non
 def processes_of(run: RunDir) -> list[psutil.Process]:
     def mentions(process: psutil.Process) -> bool:
         try:
-            return any(run.run_id in word for word in process.cmdline()) and process.status() != "zombie"
+            words = process.cmdline()  # by the root: a run of another root may have the same id
+            return any(str(run.root) in word for word in words) and process.status() != "zombie"
         except psutil.Error:
             return False
 
@@ -78,6 +79,7 @@ def test_a_cancelled_run_records_what_it_was_playing(root: Path) -> None:
     selectors = {"fault": "hang_step", "at": 2}
     with started(root, GRAPH, episode_count=6, selectors=selectors, per_step_budget_sec=60) as (run, process):
         until(lambda: is_hanging(run), process)
+        assert len(processes_of(run)) == 2  # the run, and its environment
         process.send_signal(signal.SIGTERM)
         assert process.wait(RUN_DEADLINE_SEC) == 1
         summary = run.read_summary()
