@@ -8,6 +8,17 @@ from typing import Any, Protocol
 
 from engine.components.catalog import Catalog
 from engine.control.comparing import CompareReport
+from engine.control.queue_reports import (
+    BackendReport,
+    CancelReport,
+    EstimateReport,
+    GraphEntry,
+    IntrospectReport,
+    PlayReport,
+    QueueReport,
+    ResourcesReport,
+    ServerReport,
+)
 from engine.control.reports import (
     NOTHING_MORE,
     CheckReport,
@@ -18,6 +29,7 @@ from engine.control.reports import (
     VerifyReport,
 )
 from engine.control.results import Results
+from engine.scheduling.need import Priority
 from engine.store.records import EpisodeFile, EpisodeRow
 
 
@@ -37,13 +49,92 @@ class Control(Protocol):
         ``graphs``. NotFoundError where there is none."""
 
     def start(self, request: StartRequest) -> str:
-        """Start a run and give its id. RefusedError with every problem; nothing is left behind then.
-
-        UntrustedHooksError where the same request with ``trust_hooks`` would start.
+        """Queue a run and give its id: it is on disk then. RefusedError with every problem; nothing is left
+        behind then. UntrustedHooksError where the same request with ``trust_hooks`` would start.
         """
 
-    def cancel(self, run: str, grace_sec: float) -> None:
-        """Ask a run to end, and kill it after ``grace_sec``. AlreadyOverError where it has ended."""
+    def cancel(self, run: str, grace_sec: float | None = None) -> CancelReport:
+        """End a run, queued or running: asked first, its whole tree killed ``grace_sec`` later (None: as
+        configured). Answers at once. Again, with a shorter grace, is no error. AlreadyOverError where it has
+        ended."""
+
+    def resume(self, run: str, *, errors: bool = False) -> None:
+        """Queue a run again for the episodes that have no finished row; ``errors``: for those of class
+        ``infra``, too. StillAliveError while it is queued or runs."""
+
+    def delete(self, run: str) -> None:
+        """Remove a run's folder. StillAliveError while it is queued or runs."""
+
+    def queue(self) -> QueueReport:
+        """Who waits, why, and what runs."""
+
+    def pause(self) -> None:
+        """Start nothing until :meth:`unpause`; what runs goes on."""
+
+    def unpause(self) -> None:
+        """End a pause."""
+
+    def hold(self, run: str) -> None:
+        """Keep a queued run from starting. ConflictError where it is not queued, as for the next three."""
+
+    def release(self, run: str) -> None:
+        """Let a held run start again."""
+
+    def move(self, run: str, position: int) -> int:
+        """Put a queued run at a position, from 1; where it is then."""
+
+    def prioritize(self, run: str, priority: Priority) -> int:
+        """Give a queued run another priority; its position then."""
+
+    def estimate(self, graph: str, worker_count: int, sources: Sources = NOTHING_MORE) -> EstimateReport:
+        """What such a run would need, and whether it would start now. Loads nothing."""
+
+    def resources(self) -> ResourcesReport:
+        """The machine now: who holds what."""
+
+    def servers(self) -> list[ServerReport]:
+        """Every nodeset, and the shared servers that run."""
+
+    def load_server(self, nodeset: str) -> ServerReport:
+        """Load a shared nodeset, or keep the one that runs, until it is unloaded. ConflictError, with numbers,
+        where there is no room; answers before it is ready."""
+
+    def unload_server(self, nodeset: str) -> ServerReport:
+        """Let a shared nodeset go after its last user."""
+
+    def graphs(self, sources: Sources = NOTHING_MORE) -> list[GraphEntry]:
+        """The saved graphs that can be run by name, each name once, the workspace's first."""
+
+    def graph(self, name: str) -> dict[str, Any]:
+        """A saved graph, as it is in its file."""
+
+    def validate(self, graph: dict[str, Any], sources: Sources = NOTHING_MORE) -> CheckReport:
+        """Every problem of a graph that is not saved."""
+
+    def introspect(self, graph: str, sources: Sources = NOTHING_MORE) -> IntrospectReport:
+        """A graph's environment: its splits, counts, metrics, panel. Starts and ends it where it must."""
+
+    def play(self, request: StartRequest) -> str:
+        """Queue one episode to be played by hand: it goes before all others, and nothing is admitted until it
+        has ended. ConflictError while another is played."""
+
+    def play_state(self, run: str) -> PlayReport:
+        """How a played run stands."""
+
+    def play_step(self, run: str, steps: int = 1) -> PlayReport:
+        """Let a played run take its next steps of the root loop. ConflictError where it is not waiting."""
+
+    def play_run(self, run: str) -> PlayReport:
+        """Let a played run go on to its end."""
+
+    def play_stop(self, run: str) -> PlayReport:
+        """End a played run."""
+
+    def backend(self) -> BackendReport:
+        """Who owns the queue."""
+
+    def stop_backend(self, *, cancel: bool = False) -> None:
+        """End the backend. Its runs have the orphans' grace; ``cancel``: they are cancelled first."""
 
     def runs(self) -> list[RunReport]:
         """Every run of the root, newest first, without progress and environment."""

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from engine.graph.model import Problem
+from engine.scheduling.need import Priority
 from engine.statistics.budget import ERROR_BUDGET
 from engine.store.records import (
     Determinism,
@@ -28,6 +29,18 @@ class NotFoundError(ControlError):
 
 class AlreadyOverError(ControlError):
     """The run has ended, so that there is nothing to cancel."""
+
+
+class StillAliveError(ControlError):
+    """The run is queued or runs, so that this must wait for its end."""
+
+
+class ConflictError(ControlError):
+    """It cannot be done as things stand now; the message says what stands against it."""
+
+
+class NoBackendError(ControlError):
+    """No backend answers, and this verb needs one."""
 
 
 class RefusedError(ControlError):
@@ -66,10 +79,19 @@ NOTHING_MORE = Sources()
 class StartRequest(EvalRequest, kw_only=True):
     """``graph_name`` is a file or a name; ``graph``, where given, stands instead of a saved one.
 
-    trust_hooks: the graph's hooks may run their commands, now and later. The last three are those of Sources.
+    marginal_vram_mb: what it takes of a card's memory; None is unknown, 0 is no card. exclusive_gpu: alone on
+    its card. gpus: UUIDs or labels of the cards to give it, all of them; [] is one of the scheduler's choice. depends_on: runs that must complete first.
+    scoring: see scoring.md. trust_hooks: the graph's hooks may run their commands, now and later. The last
+    three are those of Sources.
     """
 
     graph: dict[str, Any] | None = None
+    marginal_vram_mb: float | None = None
+    exclusive_gpu: bool = False
+    priority: Priority = "normal"
+    gpus: list[str] = []
+    depends_on: list[str] = []
+    scoring: dict[str, Any] = {}
     trust_hooks: bool = False
     workspaces: list[str] = msgspec.field(default_factory=list)
     active_workspace_dir: str | None = None

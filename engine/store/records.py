@@ -114,8 +114,10 @@ class Spec(msgspec.Struct, kw_only=True):
 class Job(msgspec.Struct, kw_only=True):
     """job.json: who runs it, and what was intended. Written by whoever starts the run, never by the run.
 
-    attempt counts from 1; only the holder of ``token`` may write the run's files. process: the run process,
-    or the starter until there is one. reason: why it waits, in words. admit_charges: resource → MB.
+    attempt counts from 1; only the holder of ``token`` may write the run's files. process: the shim above the
+    run's processes, or the backend until there is one. cancel_requested_at: the intent to end it, which holds
+    until its tree is empty; stop_reason: why it is to end as ``error``, empty where as ``cancelled``. reason:
+    why it waits, in words. admit_charges: resource → MB.
     """
 
     run_id: str
@@ -125,6 +127,7 @@ class Job(msgspec.Struct, kw_only=True):
     kind: Literal["run", "score", "play"] = "run"
     process: ProcessIdentity | None = None
     cancel_requested_at: str | None = None
+    stop_reason: str = ""
     reason: str = ""
     gpus: list[str] = []
     admit_charges: dict[str, float] = {}
