@@ -96,8 +96,8 @@ class Control(Protocol):
         """Every nodeset, and the shared servers that run."""
 
     def load_server(self, nodeset: str) -> ServerReport:
-        """Load a shared nodeset, or keep the one that runs, until it is unloaded. ConflictError, with numbers,
-        where there is no room; answers before it is ready."""
+        """Load a shared nodeset, or keep the one that runs, until it is unloaded. ConflictError, with
+        numbers, where there is no room; answers before it is ready."""
 
     def unload_server(self, nodeset: str) -> ServerReport:
         """Let a shared nodeset go after its last user."""

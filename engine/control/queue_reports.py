@@ -14,7 +14,7 @@ JobKind = Literal["run", "score", "play"]
 
 class QueuedRun(msgspec.Struct, kw_only=True):
     """A run that waits. position: from 1. code and reason: why, as a word of the scheduler and in words with
-    numbers. marginal_vram_mb: as declared, None where unknown. estimate_mb: resource → MB, None where unknown.
+    numbers. marginal_vram_mb: as declared. estimate_mb: resource → MB. Both are None where unknown.
     """
 
     run_id: str
@@ -79,7 +79,7 @@ class ForeignProcess(msgspec.Struct, kw_only=True):
 
 
 class GpuReport(msgspec.Struct, kw_only=True):
-    """A card: what it holds by run and by shared server, what others hold, what is reserved and not yet taken.
+    """A card: what it holds by run and by shared server, what others hold, what is reserved and not taken.
 
     utilization: %, power_w, temperature_c: None where the driver does not say. age_sec: of the sample.
     """
@@ -137,7 +137,7 @@ class ResourceEstimate(msgspec.Struct, kw_only=True):
 
 
 class EstimateReport(msgspec.Struct, kw_only=True):
-    """What a run would need. Nothing is loaded for it. max_workers: the most that would start now, 0 for none.
+    """What a run would need; nothing is loaded. max_workers: the most that would start now, 0 for none.
 
     fits: whether it would start now; waits: why not, in words with numbers; refused: why it never can.
     """
@@ -183,7 +183,7 @@ class GraphEntry(msgspec.Struct, kw_only=True):
 
 
 class IntrospectReport(msgspec.Struct, kw_only=True):
-    """A graph's environment. metadata: ``{splits, episode_counts, metrics, …}``, empty where it cannot be had.
+    """A graph's environment. metadata: ``{splits, episode_counts, metrics, …}``, or empty.
     panel: its fields, with the values they may take."""
 
     graph_name: str

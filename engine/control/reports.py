@@ -80,18 +80,18 @@ class StartRequest(EvalRequest, kw_only=True):
     """``graph_name`` is a file or a name; ``graph``, where given, stands instead of a saved one.
 
     marginal_vram_mb: what it takes of a card's memory; None is unknown, 0 is no card. exclusive_gpu: alone on
-    its card. gpus: UUIDs or labels of the cards to give it, all of them; [] is one of the scheduler's choice. depends_on: runs that must complete first.
-    scoring: see scoring.md. trust_hooks: the graph's hooks may run their commands, now and later. The last
-    three are those of Sources.
+    its card. gpus: UUIDs or labels of the cards to give it, all of them; [] is one of the scheduler's choice.
+    depends_on: runs that must complete first. scoring: see scoring.md. trust_hooks: the graph's hooks may run
+    their commands, now and later. The last three are those of Sources.
     """
 
     graph: dict[str, Any] | None = None
     marginal_vram_mb: float | None = None
     exclusive_gpu: bool = False
     priority: Priority = "normal"
-    gpus: list[str] = []
-    depends_on: list[str] = []
-    scoring: dict[str, Any] = {}
+    gpus: list[str] = msgspec.field(default_factory=list)
+    depends_on: list[str] = msgspec.field(default_factory=list)
+    scoring: dict[str, Any] = msgspec.field(default_factory=dict)
     trust_hooks: bool = False
     workspaces: list[str] = msgspec.field(default_factory=list)
     active_workspace_dir: str | None = None
