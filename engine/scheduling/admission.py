@@ -109,12 +109,19 @@ class _Round:
             self._never[same] = never_fits(request_for("", job.need, estimate, self._bare), self._bare)
         if reason := self._never[same]:
             self._made.refused[job.run_id] = reason
-        elif self._closed:
-            self._made.waiting[job.run_id] = self._closed
+        elif closed := self._closed or self._played(job):
+            self._made.waiting[job.run_id] = closed
         elif found := self._not_now.get(same):
             self._wait(job, estimate, found)
         else:
             self._place(job, estimate, behind)
+
+    def _played(self, job: QueuedJob) -> Reason | None:
+        """Beside a run that is played by hand nothing else starts."""
+        playing = self._state.playing
+        if playing is None or job.run_id == playing:
+            return None
+        return Reason("interactive", f"{playing} is being played by hand")
 
     def _place(self, job: QueuedJob, estimate: Estimate, behind: Sequence[QueuedJob]) -> None:
         request = request_for(job.run_id, job.need, estimate, self._accounts)
@@ -172,8 +179,6 @@ def _closed(state: State, sample: Sample, accounts: Accounts) -> Reason | None:
     policy = state.policy
     if state.paused:
         return Reason("queue_paused", "the queue is paused")
-    if state.playing:
-        return Reason("interactive", f"{state.playing} is being played by hand")
     if sample.disk_free_mb is not None and sample.disk_free_mb < policy.disk_low_mb:
         free, needed = gb(sample.disk_free_mb), gb(policy.disk_low_mb)
         return Reason("disk_low", f"{free} GB are free where runs are written, {needed} are needed")

@@ -22,11 +22,13 @@ NOT_SAMPLED = Reason("sampler_stale", "the machine has not been sampled yet")
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
-    """refused: why the machine can never take it. waits: why it would not start now. max_workers: the most
-    that would start now; 0 where not even one would, and one at most where nothing is known of it.
+    """start: as it would start now; None where it would not. refused: why the machine can never take it.
+    waits: why it would not start now. max_workers: the most that would start now; 0 where not even one would,
+    and one at most where nothing is known of it.
     """
 
     estimate: Estimate
+    start: Start | None = None
     refused: Reason | None
     waits: Reason | None
     max_workers: int
@@ -59,6 +61,7 @@ def forecast(
     waits = asked if isinstance(asked, Reason) else None
     return Forecast(
         estimate=wanted,
+        start=asked if isinstance(asked, Start) else None,
         refused=waits if waits and waits.code == "infeasible" else None,
         waits=waits,
         max_workers=_most(fits),

@@ -33,10 +33,13 @@ class RunState(msgspec.Struct, frozen=True):
 
 
 class ServerState(msgspec.Struct, frozen=True):
-    """A shared server that was started. ended: its process tree is gone; why, in words."""
+    """A shared server that was started. url: where, once it is ready. ended: its process tree is gone; why,
+    in words.
+    """
 
     pid: int
     ready: bool = False
+    url: str = ""
     ended: str | None = None
 
 
@@ -53,8 +56,10 @@ class Launcher(Protocol):
     def start_run(self, job: QueuedJob, start: Start) -> None:
         """Start a run whose servers are all ready, with the cards of ``start``."""
 
-    def stop_run(self, run_id: str, why: str) -> None:
-        """Let a run end as cancelled: politely, then by force. Again is no error."""
+    def stop_run(self, run_id: str, why: str, grace_sec: float | None = None) -> None:
+        """Let a run end: politely, then, ``grace_sec`` later (None: as configured), by force. ``why``:
+        ``cancelled``, or the reason for which it ends as ``error``. Again is no error; a shorter grace counts.
+        """
 
     def end_unstarted(self, run_id: str, status: Literal["cancelled", "error"], why: str) -> None:
         """Write down that a run ended that never had a process. Again is no error. Raises OSError."""

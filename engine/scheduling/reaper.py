@@ -83,7 +83,7 @@ class Reaper:
         if state is None or state.ended is not None:
             self._server_ended(server, state.ended if state and state.ended else _LOST, now)
             return
-        server.pid, server.ready = state.pid, state.ready
+        server.pid, server.ready, server.url = state.pid, state.ready, state.url
         if state.ready and server.watch.working_since is None:
             server.watch.working_since = now
 
@@ -129,6 +129,8 @@ class Reaper:
             log.error("the end of %s is not written yet: %s", title(server.key), error)
             return
         self._tenants.depart(server.key, now)
+        if server.name and not server.ending:
+            self._tenants.failed[server.name] = why
         for run in users:
             if not run.launched:
                 self._give_up(run, f"{title(server.key)} did not start: {why}", now)

@@ -39,13 +39,14 @@ class Run:
 @dataclass
 class Server:
     """A shared server. claims: for all workers that it has now. most_workers: that it ever had. ready: it can
-    be used. ending: it is being unloaded."""
+    be used, at ``url``. ending: it is being unloaded."""
 
     entry: LoadedServer
     watch: Watch
     claims: Mapping[str, Claim]
     most_workers: int = 1
     ready: bool = False
+    url: str = ""
     pid: int | None = None
     ending: bool = False
 
@@ -53,12 +54,21 @@ class Server:
     def key(self) -> str:
         return self.entry.seated.owner
 
+    @property
+    def name(self) -> str:
+        """The nodeset's."""
+        return self.entry.seated.server.name if self.entry.seated.server else ""
+
 
 @dataclass
 class Tenants:
-    """All of them, and the processes of those that ended so lately that a sample may still show them."""
+    """All of them, and the processes of those that ended so lately that a sample may still show them.
+
+    failed: nodeset → why its shared server ended of itself, the last time.
+    """
 
     cold_longest_sec: float
+    failed: dict[str, str] = field(default_factory=dict)
     runs: dict[str, Run] = field(default_factory=dict)
     servers: dict[str, Server] = field(default_factory=dict)
     _departed: dict[str, tuple[Root, float]] = field(default_factory=dict)
@@ -88,7 +98,9 @@ class Tenants:
     def load(self, entry: LoadedServer, *, from_start: bool = True) -> None:
         """Take in a server."""
         watch = Watch(entry.at, from_start, entry.seated.after_sec)
-        self.servers[entry.seated.owner] = Server(entry, watch, entry.seated.claims)
+        server = Server(entry, watch, entry.seated.claims)
+        self.servers[server.key] = server
+        self.failed.pop(server.name, None)
 
     def depart(self, owner: str, now: float) -> None:
         """Let one go whose processes have ended."""
@@ -188,7 +200,7 @@ class Tenants:
                 yield Root(
                     owner=server.key,
                     pid=server.pid,
-                    name=seated.server.name if seated.server else server.key,
+                    name=server.name or server.key,
                     workers=max(1, self.workers(server.key)),
                     started_at=server.watch.started_at,
                     gpus=seated.cards,

@@ -38,7 +38,7 @@ class Scheduler:
 
     queue: for what an operator does to it. playing: a run that is being played by hand, while there is one.
     admitting: False lets nothing in any more. tenants: what runs. decisions: the last ones, with why each job
-    waits; one that was let in, and waits for a server, is among them.
+    waits; one that was let in, and waits for a server, is among them. sample, usage: the last ones seen.
     """
 
     def __init__(
@@ -66,6 +66,8 @@ class Scheduler:
         self.admitting = True
         self.tenants = Tenants(self.policy.cold_longest_sec)
         self.decisions = Decisions()
+        self.sample: Sample | None = None
+        self.usage = NOTHING_SEEN
         self._calibration = calibration
         self._launcher = launcher
         self._reaper = Reaper(queue, calibration, launcher, self.tenants)
@@ -88,11 +90,14 @@ class Scheduler:
         self._unload()
         return self.decisions
 
-    def cancel(self, run_id: str) -> Literal["cancelled", "cancelling"]:
-        """End a run, queued or running. QueueError where it is neither, OSError where that is not written."""
+    def cancel(self, run_id: str, grace_sec: float | None = None) -> Literal["cancelled", "cancelling"]:
+        """End a run, queued or running; see :meth:`Launcher.stop_run` for the grace.
+
+        QueueError where it is neither, OSError where that is not written.
+        """
         run = self.tenants.runs.get(run_id)
         if run and run.launched:
-            self._launcher.stop_run(run_id, "cancelled")
+            self._launcher.stop_run(run_id, "cancelled", grace_sec)
             return "cancelling"
         if run is None:
             self.queue.find(run_id)
@@ -152,6 +157,7 @@ class Scheduler:
             return None, NOTHING_SEEN
         usage = attribute(sample, roots)
         self.tenants.see(sample, usage)
+        self.sample, self.usage = sample, usage
         return sample, usage
 
     def _admit(self, sample: Sample | None, usage: Usage, now: float) -> None:

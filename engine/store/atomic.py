@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,16 @@ def write_json(path: Path, value: Any, *, durable: bool = True) -> None:
     write_bytes(path, encode_indented(value), durable=durable)
 
 
-def write_bytes(path: Path, data: bytes, *, durable: bool = True) -> None:
+def write_bytes(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o666) -> None:
     """Replace ``path`` by ``data``: temporary file in the same folder, fsync, rename, fsync of the folder.
 
     ``durable`` False leaves out both fsyncs: right for what is rewritten several times a second and means
-    nothing after a power cut. Raises OSError (a full disk among them); ``path`` is then as it was, and no
-    temporary file is left.
+    nothing after a power cut. ``mode``: of the file, as far as the umask lets. Raises OSError (a full disk
+    among them); ``path`` is then as it was, and no temporary file is left.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
-        with open(temporary, "wb") as file:
+        with open(temporary, "wb", opener=partial(os.open, mode=mode)) as file:
             file.write(data)
             file.flush()
             if durable:

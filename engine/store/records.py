@@ -76,7 +76,10 @@ class EvalRequest(msgspec.Struct, kw_only=True):
 
 
 class NodesetNeed(msgspec.Struct, kw_only=True):
-    """A nodeset that the graph uses, as it was found at start. source_hash: BLAKE2b-128 hex of its source."""
+    """A nodeset that the graph uses, as it was found at start. source_hash: BLAKE2b-128 hex of its source.
+
+    python, env, workspaces, start_deadline_sec: how its process is to be started; no ``python`` is ours.
+    """
 
     name: str
     path: str
@@ -84,6 +87,10 @@ class NodesetNeed(msgspec.Struct, kw_only=True):
     parallelism: Literal["shared", "replicated"]
     expected_vram_mb: int | None = None
     expected_ram_mb: int | None = None
+    python: str = ""
+    env: dict[str, str] = {}
+    workspaces: tuple[str, ...] = ()
+    start_deadline_sec: float = 300.0
 
 
 class Needs(msgspec.Struct, kw_only=True):
@@ -117,7 +124,8 @@ class Job(msgspec.Struct, kw_only=True):
     attempt counts from 1; only the holder of ``token`` may write the run's files. process: the shim above the
     run's processes, or the backend until there is one. cancel_requested_at: the intent to end it, which holds
     until its tree is empty; stop_reason: why it is to end as ``error``, empty where as ``cancelled``. reason:
-    why it waits, in words. admit_charges: resource → MB.
+    why it waits, in words. rerun_errors: what the box failed is played again, too. admit_charges: resource →
+    MB.
     """
 
     run_id: str
@@ -129,6 +137,7 @@ class Job(msgspec.Struct, kw_only=True):
     cancel_requested_at: str | None = None
     stop_reason: str = ""
     reason: str = ""
+    rerun_errors: bool = False
     gpus: list[str] = []
     admit_charges: dict[str, float] = {}
     admit_basis: dict[str, str] = {}

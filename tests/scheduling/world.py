@@ -98,7 +98,7 @@ class World:
         }
         self.ended.pop(owner, None)
 
-    def stop_run(self, run_id: str, why: str) -> None:
+    def stop_run(self, run_id: str, why: str, grace_sec: float | None = None) -> None:
         self.stopping[run_id] = why
 
     def end_unstarted(self, run_id: str, status: Literal["cancelled", "error"], why: str) -> None:
