@@ -29,7 +29,7 @@ def light_report(view: RunView) -> RunReport:
         status=view.status,
         label=view.label,
         summary=view.head,
-        error_budget=budget_of(view.spec.scoring if view.spec else {}),
+        error_budget=budget_of(view.scoring),
     )
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from engine.store.jsonl import read_records
 from engine.store.process_identity import is_alive
 from engine.store.records import EpisodeRow, Identity, RunStatus, Spec, SummaryConfig, SummaryHead
+from engine.store.run_index import RunIndex
 from engine.store.rundir import RunDir, RunDirError, runs_folder
 
 LISTED_AT_MOST = 8
 """Runs that an error names."""
+LOOKED_AT_FOR_NEAR_NAMES = 1000
 
 
 class RunNotFoundError(Exception):
@@ -20,73 +26,141 @@ class RunNotFoundError(Exception):
 
 @dataclass(frozen=True)
 class RunView:
-    """A run as it stands. ``status``: its summary's, corrected by what is alive. ``spec``: None where it
-    cannot be read."""
+    """A run as it stands. ``status``: its summary's, corrected by what is alive. ``label``, ``scoring``: its
+    spec's. ``spec``: None where it cannot be read, and in a list."""
 
     run: RunDir
     head: SummaryHead
     status: RunStatus
-    spec: Spec | None
-
-    @property
-    def label(self) -> str:
-        return self.spec.eval.label if self.spec else ""
+    label: str = ""
+    scoring: Mapping[str, Any] = field(default_factory=dict)
+    spec: Spec | None = None
 
 
-def list_runs(root: Path) -> list[RunView]:
-    """Every run of the root, newest first."""
-    return [view_run(run) for run in _run_dirs(root)]
+def list_runs(
+    root: Path,
+    *,
+    limit: int | None = None,
+    before: str | None = None,
+    status: RunStatus | None = None,
+    graph: str | None = None,
+) -> list[RunView]:
+    """The runs of the root, newest first: the first ``limit`` of those that are older than the run
+    ``before``, stand as ``status``, and are of ``graph``.
+
+    Finished ones come from the index; of the files of those beyond the last that is listed, none is read.
+    """
+    folder, names, index = runs_folder(root), run_names(root), RunIndex(root)
+    older = names if before is None else [name for name in names if _age(name) < _age(before)]
+    found: list[RunView] = []
+    for name in older:
+        if limit is not None and len(found) >= limit:
+            break
+        view = _listed(folder, name, index, status, graph)
+        if view is not None:
+            found.append(view)
+    index.save(names)
+    return found
+
+
+def _listed(
+    folder: Path, name: str, index: RunIndex, status: RunStatus | None, graph: str | None
+) -> RunView | None:
+    try:
+        entry = index.entry(name)
+    except (RunDirError, OSError):
+        entry = None  # the reason is in its view
+    if entry is not None:
+        if status not in (None, entry.status) or graph not in (None, entry.graph_name):
+            return None
+        row = entry.decode()
+        return RunView(RunDir(folder / name), row.head, entry.status, row.label, row.scoring)
+    view = view_run(RunDir(folder / name))
+    if status not in (None, view.status) or graph not in (None, view.head.config.graph_name):
+        return None
+    return view if view.run.path.is_dir() else None  # it may have been deleted meanwhile
 
 
 def view_run(run: RunDir) -> RunView:
     """How a run stands. One whose files are missing or broken is listed too, with the reason."""
     # In this order a writer that finishes meanwhile is seen as finished: alive, then _DONE, then its summary.
     can_go_on = is_writer_alive(run)
-    settled = run.is_done()
     spec = None
     try:
+        settled = run.is_done()
         spec = run.read_spec()
         head = run.read_summary_head()
-    except RunDirError as error:
-        config = SummaryConfig(graph_name="")
+    except (RunDirError, OSError) as error:
+        config = SummaryConfig(graph_name=spec.eval.graph_name if spec else "")
         broken = SummaryHead(
             run_id=run.run_id, config=config, status="aborted", created_at="", error=str(error)
         )
-        return RunView(run, broken, "pending" if can_go_on else "aborted", spec)
-    return RunView(run, head, head.status if can_go_on or settled else "aborted", spec)
+        return _view(run, broken, "pending" if can_go_on else "aborted", spec)
+    return _view(run, head, head.status if can_go_on or settled else "aborted", spec)
+
+
+def _view(run: RunDir, head: SummaryHead, status: RunStatus, spec: Spec | None) -> RunView:
+    if spec is None:
+        return RunView(run, head, status)
+    return RunView(run, head, status, spec.eval.label, spec.scoring, spec)
 
 
 def is_writer_alive(run: RunDir) -> bool:
     """Whether the process that may write the run's files can be seen alive from here."""
     try:
         process = run.read_job().process
-    except RunDirError:
+    except (RunDirError, OSError):
         return False
     return process is not None and is_alive(process)
 
 
 def find_run(root: Path, wanted: str) -> RunDir:
     """The run that ``wanted`` means: ``last``, an id, a label, or a beginning that only one id has."""
-    runs = _run_dirs(root)
-    if not runs:
-        raise RunNotFoundError(f"there are no runs under {runs_folder(root)}")
+    folder = runs_folder(root)
+    if wanted != "last" and is_run_name(wanted) and os.path.isdir(folder / wanted):
+        return RunDir(folder / wanted)
+    names = run_names(root)
+    if not names:
+        raise RunNotFoundError(f"there are no runs under {folder}")
     if wanted == "last":
-        return runs[0]
-    if exact := [run for run in runs if run.run_id == wanted]:
-        return exact[0]
-    meant: list[RunDir] = []
-    if wanted:
-        meant = [run for run in runs if _label(run) == wanted]
-        meant = meant or [run for run in runs if run.run_id.startswith(wanted)]
+        return RunDir(folder / names[0])
+    labels = _labels(root, names) if wanted else {}
+    meant = [name for name in names if labels.get(name) == wanted]
+    if wanted and not meant:
+        meant = [name for name in names if name.startswith(wanted)]
     if len(meant) == 1:
-        return meant[0]
-    named = meant or runs
-    listed = ", ".join(run.run_id for run in named[:LISTED_AT_MOST]) + (
-        ", …" if len(named) > LISTED_AT_MOST else ""
-    )
+        return RunDir(folder / meant[0])
     if meant:
-        raise RunNotFoundError(f"{wanted!r} means more than one run: {listed}")
-    raise RunNotFoundError(f"no run is called {wanted!r}; the newest are {listed}")
+        raise RunNotFoundError(f"{wanted!r} means more than one run: {_named(meant)}")
+    known = [*names[:LOOKED_AT_FOR_NEAR_NAMES], *dict.fromkeys(labels.values())]
+    near = ", ".join(get_close_matches(wanted, known, n=3, cutoff=0.7))
+    raise RunNotFoundError(
+        f"no run is called {wanted!r}; " + (f"near: {near}" if near else f"the newest are {_named(names)}")
+    )
+
+
+def is_run_name(text: str) -> bool:
+    """Whether it can be the name of a run's folder; no path can."""
+    return bool(text) and not text.startswith(".") and "/" not in text and "\0" not in text
+
+
+def _named(names: Sequence[str]) -> str:
+    return ", ".join(names[:LISTED_AT_MOST]) + (", …" if len(names) > LISTED_AT_MOST else "")
+
+
+def _labels(root: Path, names: Sequence[str]) -> dict[str, str]:
+    """Run id → label, of the runs that have one."""
+    folder, index, labels = runs_folder(root), RunIndex(root), {}
+    for name in names:
+        try:
+            entry = index.entry(name)
+            label = entry.label if entry is not None else RunDir(folder / name).read_spec().eval.label
+        except (RunDirError, OSError):
+            continue
+        if label:
+            labels[name] = label
+    index.save(names)
+    return labels
 
 
 def read_rows(run: RunDir) -> list[EpisodeRow]:
@@ -102,21 +176,16 @@ def read_row_lines(run: RunDir) -> list[EpisodeRow]:
     return [row for row in lines if not last[row.identity].beyond_stop]
 
 
-def _run_dirs(root: Path) -> list[RunDir]:
-    folder = runs_folder(root)
-    if not folder.is_dir():
-        return []
-    found = [RunDir(path) for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
-    return sorted(found, key=lambda run: _age_key(run.run_id), reverse=True)
-
-
-def _age_key(run_id: str) -> tuple[str, int, str]:
-    stem, number = run_id[:15], run_id[16:]  # YYYYmmdd_HHMMSS, then _2, _3 …
-    return stem, int(number) if number.isdigit() else 1, run_id
-
-
-def _label(run: RunDir) -> str:
+def run_names(root: Path) -> list[str]:
+    """The names of the root's runs, newest first. Opens none of them."""
     try:
-        return run.read_spec().eval.label
-    except RunDirError:
-        return ""
+        with os.scandir(runs_folder(root)) as entries:
+            names = [entry.name for entry in entries if not entry.name.startswith(".") and entry.is_dir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return sorted(names, key=_age, reverse=True)
+
+
+def _age(run_id: str) -> tuple[str, int, str]:
+    stem, number = run_id[:15], run_id[16:]  # YYYYmmdd_HHMMSS, then _2, _3 …
+    return stem, int(number) if number.isdecimal() else 1, run_id
