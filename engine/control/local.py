@@ -35,7 +35,7 @@ from engine.control.start import RunPlan, start_run
 from engine.graph.model import Problem
 from engine.graph.read import dump_graph
 from engine.store.atomic import write_json
-from engine.store.records import EpisodeFile, EpisodeRow, EvalRequest, now_iso
+from engine.store.records import EpisodeFile, EpisodeRow, EvalRequest, RunStatus, now_iso
 from engine.store.rundir import RunDir, RunDirError
 from engine.store.runs import RunNotFoundError, find_run, list_runs, read_rows
 
@@ -89,8 +89,16 @@ class LocalControl:
         cancel_run(found, grace_sec)
         self._reap(found, EXIT_WAIT_SEC)
 
-    def runs(self) -> list[RunReport]:
-        return [look.light_report(view) for view in list_runs(self.root)]
+    def runs(
+        self,
+        *,
+        limit: int | None = None,
+        before: str | None = None,
+        status: RunStatus | None = None,
+        graph: str | None = None,
+    ) -> list[RunReport]:
+        found = list_runs(self.root, limit=limit, before=before, status=status, graph=graph)
+        return [look.light_report(view) for view in found]
 
     def show(self, run: str) -> RunReport:
         found = self._find(run)

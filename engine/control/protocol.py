@@ -30,7 +30,7 @@ from engine.control.reports import (
 )
 from engine.control.results import Results
 from engine.scheduling.need import Priority
-from engine.store.records import EpisodeFile, EpisodeRow
+from engine.store.records import EpisodeFile, EpisodeRow, RunStatus
 
 
 class Control(Protocol):
@@ -136,8 +136,16 @@ class Control(Protocol):
     def stop_backend(self, *, cancel: bool = False) -> None:
         """End the backend. Its runs have the orphans' grace; ``cancel``: they are cancelled first."""
 
-    def runs(self) -> list[RunReport]:
-        """Every run of the root, newest first, without progress and environment."""
+    def runs(
+        self,
+        *,
+        limit: int | None = None,
+        before: str | None = None,
+        status: RunStatus | None = None,
+        graph: str | None = None,
+    ) -> list[RunReport]:
+        """The runs of the root, newest first, without progress and environment: the first ``limit`` of those
+        older than the run ``before``, in this status, of the graph of this name. The fewer, the cheaper."""
 
     def show(self, run: str) -> RunReport:
         """One run as it stands now."""
