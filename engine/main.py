@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from engine.cli.app import run_command_line
+from engine.cli.app import Need, run_command_line
 
 if TYPE_CHECKING:
     from engine.control.protocol import Control
 
 
-def open_control(root: str | None) -> Control:
-    """The verbs for a root; None: by the rule for roots."""
+@contextmanager
+def open_control(root: str | None, need: Need) -> Iterator[Control]:
+    """The verbs for a root, as a command needs them; see :class:`engine.cli.app.OpenControl`."""
     from engine.control.local import LocalControl
     from engine.control.root import find_root
 
-    return LocalControl(find_root(root))
+    yield LocalControl(find_root(root))
 
 
 def main() -> None:

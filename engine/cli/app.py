@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import FrameType
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import click
 
@@ -18,17 +21,41 @@ COMMANDS = {
     "demo": "Run the embedded example and show where to look next.",
     "run": "Run a graph over many episodes.",
     "check": "Show every problem of graphs, at once.",
+    "estimate": "Tell what a run would need, and whether it would start now.",
     "verify": "Are the results the same at every worker count?",
+    "experiment": "Run a graph, or a command that submits, under a profile of evaltower.toml.",
+    "queue": "Show what waits, why, and what runs.",
+    "watch": "Tell of the queue and the running runs, a line a change.",
+    "pause": "Start nothing until unpause; what runs goes on.",
+    "unpause": "Start queued runs again.",
+    "hold": "Keep a queued run from starting, or let it start again.",
+    "move": "Put a queued run at another position.",
+    "priority": "Give a queued run another priority.",
+    "cancel": "End runs, queued or running.",
+    "resume": "Go on with a run: the episodes without a finished row.",
+    "delete": "Remove runs and all that they wrote.",
+    "stop": "End the backend.",
     "runs": "List the runs, newest first.",
     "show": "Show how a run stands.",
     "episodes": "List a run's episodes.",
     "compare": "Compare runs, episode by episode.",
     "export": "Write a run, or one episode, to one file for others.",
     "log": "Show an episode, one row a node firing.",
-    "nodesets": "Show what is installed, and what failed to load.",
+    "nodesets": "Show what is installed, what failed to load, and what is served.",
     "doctor": "Look at this machine: what would stop a run?",
 }
-FAILED, USAGE, INTERRUPTED = 1, 2, 130
+FAILED, USAGE, NO_BACKEND, INTERRUPTED = 1, 2, 3, 130
+
+Need = Literal["read", "operate", "run"]
+"""What a command wants: to look at runs; the live backend; the live backend, else one of its own that lives
+as long as the command and then hands over what is queued or runs."""
+
+
+class OpenControl(Protocol):
+    """Gives the verbs for a root (None: by the rule for roots) while its context is open. NoBackendError
+    where ``operate`` finds no backend."""
+
+    def __call__(self, root: str | None, need: Need) -> AbstractContextManager[Control]: ...
 
 
 class LazyGroup(click.Group):
@@ -50,24 +77,56 @@ class LazyGroup(click.Group):
 
 
 class App:
-    """What a command gets as ``ctx.obj``. The control is opened when first asked for."""
+    """What a command gets as ``ctx.obj``. A control is opened when first asked for, and closed at its end."""
 
-    def __init__(self, open_control: Callable[[str | None], Control], root: str | None) -> None:
-        self._open = open_control
-        self._root = root
-        self._control: Control | None = None
+    def __init__(self, ctx: click.Context, open_control: OpenControl, root: str | None) -> None:
+        self._ctx, self._open, self._root = ctx, open_control, root
+        self._opened: dict[Need, Control] = {}
 
     @property
     def control(self) -> Control:
-        if self._control is None:
-            self._control = self._open(self._root)
-        return self._control
+        """For looking at what is on disk."""
+        return self._control("read")
+
+    @property
+    def operating(self) -> Control:
+        """The live backend. NoBackendError where there is none."""
+        return self._control("operate")
+
+    @property
+    def running(self) -> Control:
+        """The live backend, else one of this command's own; SIGTERM and SIGHUP close it, as its end does."""
+        if "run" not in self._opened:
+            _leave_on(signal.SIGTERM, signal.SIGHUP)
+        return self._control("run")
+
+    def _control(self, need: Need) -> Control:
+        if need not in self._opened:
+            opened = self._open(self._root, need)
+            self._opened[need] = self._ctx.with_resource(opened)
+        return self._opened[need]
+
+
+def _leave_on(*numbers: signal.Signals) -> None:
+    """Let these end the command by way of its contexts; again, they are ignored. One that whoever started
+    us ignores (nohup) stays ignored."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        for each in numbers:
+            signal.signal(each, signal.SIG_IGN)
+        raise SystemExit(128 + number)
+
+    for number in numbers:
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, leave)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--root",
     metavar="DIR",
+    envvar="EVALTOWER_ROOT",
+    type=click.Path(exists=True, file_okay=False),
     help="Folder that holds outputs/ and workspace/. Default: EVALTOWER_ROOT, else the nearest parent with "
     "evaltower.toml or outputs/, else the current folder.",
 )
@@ -77,20 +136,20 @@ def evaltower(ctx: click.Context, root: str | None) -> None:
     """The control tower for agent evaluations: a saved graph, many episodes, numbers that can be trusted."""
     if os.environ.get("NO_COLOR"):
         ctx.color = False
-    ctx.obj = App(ctx.obj, root)
+    ctx.obj = App(ctx, ctx.obj, root)
 
 
-def run_command_line(
-    open_control: Callable[[str | None], Control], arguments: Sequence[str] | None = None
-) -> int:
+def run_command_line(open_control: OpenControl, arguments: Sequence[str] | None = None) -> int:
     """Run one command line and give its exit code."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
+    as_json = "--json" in words[: words.index("--") if "--" in words else None]
     try:
-        code: Any = evaltower.main(
-            args=arguments, prog_name="evaltower", standalone_mode=False, obj=open_control
-        )
+        code: Any = evaltower.main(args=words, prog_name="evaltower", standalone_mode=False, obj=open_control)
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
         error.show()
+        if as_json:
+            _put_error(error.format_message())
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
@@ -99,26 +158,45 @@ def run_command_line(
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except Exception as error:
-        code = _explain(error)
+        code = _explain(error, as_json)
         if code is None:
             raise
         return int(code)
 
 
-def _explain(error: Exception) -> int | None:
+def _explain(error: Exception, as_json: bool) -> int | None:
     """Tell the operator of an error that is theirs to mend; None for a fault of ours."""
     from engine.cli.output import say
-    from engine.control.reports import ControlError, NotFoundError, RefusedError, problem_text
+    from engine.control.reports import ControlError, RefusedError, problem_text
     from engine.store.rundir import RunDirError
 
     if isinstance(error, RefusedError):
         for problem in error.problems:
             say(f"error: {problem_text(problem)}", "red")
+        if as_json:
+            _put_error(str(error), problems=error.problems)
         return USAGE if all(p.code in ("bad-request", "no-such-graph") for p in error.problems) else FAILED
     if isinstance(error, ControlError | RunDirError | OSError):
         say(f"error: {error}", "red")
-        return USAGE if isinstance(error, NotFoundError) else FAILED
+        if as_json:
+            _put_error(str(error))
+        return exit_code(error)
     return None
+
+
+def exit_code(error: Exception) -> int:
+    """What a command ends with on an error that is told in its one message."""
+    from engine.control.reports import NoBackendError, NotFoundError
+
+    if isinstance(error, NoBackendError):
+        return NO_BACKEND
+    return USAGE if isinstance(error, NotFoundError) else FAILED
+
+
+def _put_error(message: str, **more: Any) -> None:
+    from engine.cli.output import put_json
+
+    put_json({"error": message, **more})
 
 
 def absolute(path: str | None) -> Path | None:

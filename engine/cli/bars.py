@@ -14,7 +14,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 
 from engine.cli.progress import Pace, fare
-from engine.cli.text import visible
+from engine.text import visible
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
@@ -49,9 +49,10 @@ class Bars:
         self._progress = progress
         self._tasks: dict[str, TaskID] = {}
 
-    def show(self, report: RunReport, pace: Pace) -> None:
+    def show(self, report: RunReport, pace: Pace, waiting: str) -> None:
         summary = report.summary
-        self._show("all", summary.completed_count, summary.total_episodes, fare(report, pace))
+        now = waiting or fare(report, pace)
+        self._show("all", summary.completed_count, summary.total_episodes, now)
         for worker in report.progress.workers if report.progress else []:
             name = f"worker {worker.worker_id}"
             self._show(name, worker.episodes_done, worker.episodes_total, doing(worker))

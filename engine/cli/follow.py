@@ -6,13 +6,18 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from engine.cli.output import say
+import click
+
+from engine.cli.app import FAILED, INTERRUPTED
+from engine.cli.output import put_json, say
 from engine.cli.progress import Pace, describe
+from engine.cli.queueing import Waiting
+from engine.cli.results import put_result, say_where_next
 
 if TYPE_CHECKING:
     from engine.control.protocol import Control
@@ -20,12 +25,11 @@ if TYPE_CHECKING:
 
 POLL_SEC = 0.25
 LINE_EVERY_SEC = 5.0
-GRACE_SEC = 30.0
-"""Between the polite end of a run and the hard one, after the first Ctrl-C."""
 
 
 class Display(Protocol):
-    def show(self, report: RunReport, pace: Pace) -> None: ...
+    def show(self, report: RunReport, pace: Pace, waiting: str) -> None:
+        """``waiting``: why the run has not begun; empty where it has."""
 
 
 def follow(control: Control, run: str) -> tuple[RunReport, bool]:
@@ -33,34 +37,59 @@ def follow(control: Control, run: str) -> tuple[RunReport, bool]:
 
     The first Ctrl-C cancels the run cleanly, the second at once.
     """
-    pace = Pace()
-    with _ctrl_c_cancels(control, run) as interrupts, _display() as display:
+    pace, waiting = Pace(), Waiting(control)
+    with ctrl_c_cancels(control, lambda: [run]) as interrupts, _display() as display:
         while True:
             report = control.show(run)
             if report.is_over:
                 return report, bool(interrupts)
             pace.update(report)
-            display.show(report, pace)
+            display.show(report, pace, waiting.look(report))
             time.sleep(POLL_SEC)
 
 
-@contextmanager
-def _ctrl_c_cancels(control: Control, run: str) -> Iterator[list[int]]:
-    from engine.control.reports import AlreadyOverError
+def follow_to_result(control: Control, run: str, *, as_json: bool) -> None:
+    """Follow the run and show its result; ends the command with 1 for one that failed or had errors."""
+    say(f"run {run}: {control.show(run).path}")
+    report, interrupted = follow(control, run)
+    if as_json:
+        put_json(report)
+    else:
+        rows = control.episodes(run)
+        put_result(report, control.results(run), rows)
+        say_where_next(report, rows)
+    if interrupted:
+        raise click.exceptions.Exit(INTERRUPTED)
+    if report.status != "completed" or report.summary.error_count:
+        raise click.exceptions.Exit(FAILED)
 
+
+@contextmanager
+def ctrl_c_cancels(control: Control, runs: Callable[[], Sequence[str]]) -> Iterator[list[int]]:
+    """While it is open, the first Ctrl-C cancels ``runs`` cleanly, and the next ones at once.
+
+    Gives the interrupts so far. A run that cannot be cancelled is told of, and is no error.
+    """
     interrupts: list[int] = []
 
-    def cancel(grace_sec: float) -> None:
-        with suppress(AlreadyOverError):
-            control.cancel(run, grace_sec)
+    def cancel(grace_sec: float | None) -> None:
+        from engine.control.reports import AlreadyOverError, ControlError
+
+        for run in runs():
+            try:
+                control.cancel(run, grace_sec)
+            except AlreadyOverError:
+                continue
+            except ControlError as error:
+                say(f"error: {run} is not cancelled: {error}", "red")
 
     def on_interrupt(number: int, frame: FrameType | None) -> None:
         interrupts.append(number)
-        if len(interrupts) == 1:
+        first = len(interrupts) == 1
+        if first:
             say("cancelling; press Ctrl-C again to end it at once")
-            threading.Thread(target=cancel, args=(GRACE_SEC,), daemon=True).start()
-        else:
-            cancel(0.0)
+        # In a thread of its own: the main one may be in the middle of a verb.
+        threading.Thread(target=cancel, args=(None if first else 0.0,), daemon=True).start()
 
     before = signal.signal(signal.SIGINT, on_interrupt)
     try:
@@ -81,15 +110,15 @@ def _display() -> Iterator[Display]:
 
 
 class Lines:
-    """A line when something has finished, not more often than one can read."""
+    """A line when something has changed, not more often than one can read."""
 
     def __init__(self) -> None:
         self._last: Any = None
         self._due = 0.0
 
-    def show(self, report: RunReport, pace: Pace) -> None:
-        state = (report.status, report.summary.completed_count)
+    def show(self, report: RunReport, pace: Pace, waiting: str) -> None:
+        state = (report.status, report.summary.completed_count, waiting)
         if state == self._last or time.monotonic() < self._due:
             return
         self._last, self._due = state, time.monotonic() + LINE_EVERY_SEC
-        say(describe(report, pace))
+        say(waiting or describe(report, pace))

@@ -22,4 +22,4 @@ def command(app: App, /, *, as_json: bool) -> None:
     from engine.control.reports import StartRequest
 
     request = StartRequest(graph_name=GRAPH, split=SPLIT, episode_count=EPISODES, worker_count=WORKERS)
-    start_and_follow(app.control, request, no_follow=False, as_json=as_json)
+    start_and_follow(app.running, request, no_follow=False, as_json=as_json)

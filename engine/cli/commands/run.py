@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine.cli.app import FAILED, INTERRUPTED, App
-from engine.cli.follow import follow
-from engine.cli.output import put, put_json, say
+from engine.cli.app import App
+from engine.cli.follow import follow_to_result
+from engine.cli.output import put, put_json
+from engine.cli.queueing import apply_scheduling, scheduling_options
 from engine.cli.request import build_request, request_options
-from engine.cli.results import put_result, say_where_next
 from engine.cli.trust import with_trust
 
 if TYPE_CHECKING:
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 @click.command("run")
 @click.argument("graph")
 @request_options(default_count=None)
-@click.option(
-    "-w", "workers", type=int, default=1, metavar="W", help="Episodes that run at once (default 1)."
-)
+@scheduling_options
 @click.option(
     "--retries", type=int, default=0, metavar="N", help="Play an episode that the box failed again."
 )
@@ -45,7 +43,6 @@ def command(
     /,
     *,
     graph: str,
-    workers: int,
     retries: int,
     repeats: int,
     until_width: float | None,
@@ -56,16 +53,18 @@ def command(
 ) -> None:
     """Run GRAPH (a file or a saved graph's name) over episodes of its environment, and show the result.
 
-    Without -n, --all or --episodes all episodes are run. Ctrl-C cancels the run cleanly; a second ends it
-    at once.
+    It is queued on the live backend, or, where there is none, on one that lives as long as this command and
+    then hands over what is left. Without -n, --all or --episodes all episodes are run. Ctrl-C cancels the
+    run cleanly; a second ends it at once.
     """
     request = build_request(graph, options)
-    request.worker_count, request.retries, request.repeats = workers, retries, repeats
+    request.retries, request.repeats = retries, repeats
     if until_metric is not None and until_width is None:
         raise click.UsageError("--until-metric belongs to --until-width")
     request.until_width = until_width
     request.until_metric = until_metric or request.until_metric
-    start_and_follow(app.control, request, no_follow=no_follow, as_json=as_json)
+    apply_scheduling(app.running, request, options)
+    start_and_follow(app.running, request, no_follow=no_follow, as_json=as_json)
 
 
 def start_and_follow(control: Control, request: StartRequest, *, no_follow: bool, as_json: bool) -> None:
@@ -73,16 +72,5 @@ def start_and_follow(control: Control, request: StartRequest, *, no_follow: bool
     run = with_trust(request, lambda: control.start(request))
     if no_follow:
         put_json({"run_id": run, "path": control.show(run).path}) if as_json else put(run)
-        return
-    say(f"run {run}: {control.show(run).path}")
-    report, interrupted = follow(control, run)
-    if as_json:
-        put_json(report)
     else:
-        rows = control.episodes(run)
-        put_result(report, control.results(run), rows)
-        say_where_next(report, rows)
-    if interrupted:
-        raise click.exceptions.Exit(INTERRUPTED)
-    if report.status != "completed" or report.summary.error_count:
-        raise click.exceptions.Exit(FAILED)
+        follow_to_result(control, run, as_json=as_json)

@@ -13,6 +13,7 @@ from engine.cli.results import STATUS_COLOURS
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
+    from engine.store.records import RunStatus
 
 STATES = ["pending", "running", "completed", "cancelled", "error", "aborted"]
 
@@ -20,15 +21,14 @@ STATES = ["pending", "running", "completed", "cancelled", "error", "aborted"]
 @click.command("runs")
 @click.option("--status", type=click.Choice(STATES), help="Only these.")
 @click.option("--graph", metavar="G", help="Only runs of this graph.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The newest N.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @click.pass_obj
-def command(app: App, /, *, status: str | None, graph: str | None, as_json: bool) -> None:
+def command(
+    app: App, /, *, status: RunStatus | None, graph: str | None, limit: int | None, as_json: bool
+) -> None:
     """List the runs, newest first. A run that nothing alive can finish is shown as aborted."""
-    found = [
-        report
-        for report in app.control.runs()
-        if status in (None, report.status) and graph in (None, report.summary.config.graph_name)
-    ]
+    found = app.control.runs(status=status, graph=graph, limit=limit)
     if as_json:
         put_json(found)
     elif found:

@@ -38,8 +38,8 @@ def command(app: App, /, *, targets: tuple[str, ...], workers: str, as_json: boo
         report = app.control.compare_results(targets)
     else:
         request = build_request(targets[0], options, EPISODES)
-        counts, watch = parse_worker_counts(workers), _watcher(app.control)
-        report = with_trust(request, lambda: app.control.verify(request, counts, watch))
+        counts, watch = parse_worker_counts(workers), _watcher(app.running)
+        report = with_trust(request, lambda: app.running.verify(request, counts, watch))
     put_json(report) if as_json else _put_report(report)
     if report.verdict != "same":
         raise click.exceptions.Exit(FAILED)

@@ -1,0 +1,136 @@
+"""How a run stands in the queue, in words, and the options that say what it asks of the machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from engine.cli.output import say
+
+if TYPE_CHECKING:
+    from engine.control.protocol import Control
+    from engine.control.queue_reports import QueueReport
+    from engine.control.reports import RunReport, StartRequest
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+PRIORITIES = ["high", "normal", "low"]
+ASK_EVERY_SEC = 1.0
+
+
+def scheduling_options(function: F) -> F:
+    """What ``run`` may say about the machine and the queue."""
+    options = [
+        click.option(
+            "-w",
+            "workers",
+            default="1",
+            metavar="W|auto",
+            help="Episodes that run at once (default 1); auto: the most that would start now.",
+        ),
+        click.option("--vram", type=float, metavar="MB", help="GPU memory that the run takes; 0 is no GPU."),
+        click.option("--exclusive", is_flag=True, help="Alone on its card."),
+        click.option(
+            "--priority", type=click.Choice(PRIORITIES), default="normal", help="Its class in the queue."
+        ),
+        click.option("--gpus", metavar="LIST", help="These cards, all of them, by UUID or label, as in 0,1."),
+        click.option(
+            "--depends-on",
+            multiple=True,
+            metavar="RUN",
+            help="Start once RUN has completed. May be repeated.",
+        ),
+    ]
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def apply_scheduling(control: Control, request: StartRequest, options: dict[str, Any]) -> None:
+    """Put the options of :func:`scheduling_options` into ``request``."""
+    request.marginal_vram_mb = options["vram"]
+    request.exclusive_gpu = options["exclusive"]
+    request.priority = options["priority"]
+    request.gpus = parse_gpus(options["gpus"])
+    request.depends_on = [control.show(run).run_id for run in options["depends_on"]]
+    workers = parse_workers(options["workers"])
+    request.worker_count = workers if workers is not None else most_workers(control, request)
+
+
+def parse_workers(text: str) -> int | None:
+    """A number of workers; None for ``auto``."""
+    if text == "auto":
+        return None
+    try:
+        return int(text)
+    except ValueError:
+        raise click.BadParameter(f"{text!r} is neither a number nor auto", param_hint="-w") from None
+
+
+def parse_gpus(text: str | None) -> list[str]:
+    """``0,1`` as names of cards."""
+    if text is None:
+        return []
+    names = [name.strip() for name in text.split(",")]
+    if not all(names) or len(set(names)) < len(names):
+        raise click.BadParameter(
+            f"{text!r} is not a list of different cards, such as 0,1", param_hint="--gpus"
+        )
+    return names
+
+
+def most_workers(control: Control, request: StartRequest) -> int:
+    """The most workers that would start now, and no more than there are episodes; 1 where none would."""
+    found = control.estimate(request.graph_name, 1, request.sources)
+    asked = len(request.episode_indices or ()) or max(request.episode_count, 0)
+    episodes = asked * request.repeats or found.max_workers
+    workers = max(1, min(found.max_workers, episodes))
+    why = f": {found.refused or found.waits}" if found.max_workers == 0 else ""
+    say(f"-w auto: {workers} worker{'s' * (workers != 1)}{why}")
+    return workers
+
+
+def ordinal(number: int) -> str:
+    """``1st``, ``2nd``, ``3rd``, ``11th``."""
+    ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
+def place_in(queue: QueueReport, run: str) -> str:
+    """How a run stands that has not begun: ``queued, 2nd: needs 9.5 GB; …``; empty where it is not there."""
+    for waiting in queue.queued:
+        if waiting.run_id == run:
+            paused = "the queue is paused" if queue.paused and not waiting.reason else ""
+            why = waiting.reason or paused
+            return f"queued, {ordinal(waiting.position)}" + (f": {why}" if why else "")
+    for admitted in queue.running:
+        if admitted.run_id == run:
+            servers = f", with {', '.join(admitted.servers)}" if admitted.servers else ""
+            return f"let in{servers}: starting"
+    return ""
+
+
+class Waiting:
+    """Asks now and then why a run has not begun."""
+
+    def __init__(self, control: Control) -> None:
+        self._control = control
+        self._text = ""
+        self._due = 0.0
+
+    def look(self, report: RunReport) -> str:
+        """Why it waits; empty for one that runs."""
+        from engine.control.reports import NoBackendError
+
+        if report.status != "pending":
+            return ""
+        if time.monotonic() >= self._due:
+            self._due = time.monotonic() + ASK_EVERY_SEC
+            try:
+                self._text = place_in(self._control.queue(), report.run_id)
+            except NoBackendError:
+                self._text = "queued; the backend does not answer now"
+        return self._text
