@@ -36,7 +36,8 @@ class QueuedRun(msgspec.Struct, kw_only=True):
 
 class RunningRun(msgspec.Struct, kw_only=True):
     """A run that was let in. pid: of its shim; None while it waits for a server. admit_charges, admit_basis:
-    resource → MB, and where that figure comes from. gpus: UUIDs."""
+    resource → MB, and where that figure comes from. gpus: UUIDs. marginal_vram_mb: as declared, None where it
+    was not."""
 
     run_id: str
     graph_name: str
@@ -51,6 +52,8 @@ class RunningRun(msgspec.Struct, kw_only=True):
     gpus: list[str] = []
     servers: list[str] = []
     worker_count: int = 1
+    marginal_vram_mb: float | None = None
+    exclusive_gpu: bool = False
 
 
 class QueueReport(msgspec.Struct, kw_only=True):
