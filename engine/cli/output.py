@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from engine.cli.text import visible
+from engine.text import visible
 
 GAP = "  "
 NARROWEST = 20
@@ -46,6 +46,13 @@ def put_json(document: Any) -> None:
     from engine.store.strict_json import encode_indented
 
     click.echo(encode_indented(document), nl=False)
+
+
+def put_json_line(document: Any) -> None:
+    """One JSON document on a line of its own, seen at once by who reads a pipe."""
+    from engine.store.strict_json import encode
+
+    click.echo(encode(document))
 
 
 def put_json_list(items: Iterable[Any]) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from engine.cli.output import say
-from engine.cli.text import visible
+from engine.text import visible
 
 if TYPE_CHECKING:
     from engine.control.reports import StartRequest

@@ -7,7 +7,7 @@ from html import escape
 
 from engine.cli.exports.content import EpisodeContent, RunContent, Table, episode_table, firing_table
 from engine.cli.progress import interval, number
-from engine.cli.text import visible
+from engine.text import visible
 
 HEAD = """<!doctype html>
 <html lang="en">
