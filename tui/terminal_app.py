@@ -1,0 +1,159 @@
+"""The app that every screen of ours runs in: a Textual app that is safe on any terminal and with any text."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from textual.app import App
+from textual.driver import Driver
+from textual.filter import LineFilter
+
+from engine.text import visible
+from tui.clipboard import Clipboard, Mode
+from tui.driver import TerminalDriver
+from tui.sanitize import SafeText
+from tui.state_file import state_folder
+from tui.stderr_guard import StderrGuard
+
+HUNG_UP, TERMINATED = 128 + signal.SIGHUP, 128 + signal.SIGTERM
+_LEAVE_SEC = 2.0
+
+
+def terminal_problem(environ: Mapping[str, str] = os.environ) -> str | None:
+    """Why no screen can be shown here, in one line; None if it can."""
+    if not os.isatty(0) or not (os.isatty(1) or os.isatty(2)):
+        return "no terminal to show the screen on: see `evaltower watch --plain`, `evaltower runs` and --help"
+    if environ.get("TERM", "") in ("", "dumb"):
+        return "TERM is dumb or not set: set it to your terminal's, or use `evaltower watch --plain`"
+    return None
+
+
+class TerminalApp(App[int]):
+    """Subclasses compose screens. What they need not care about:
+
+    output never blocks, text never steers the terminal, SIGHUP, SIGTERM and a vanished terminal leave by
+    :meth:`leave`, and a crash is told in the log instead of on the terminal.
+    """
+
+    ENABLE_COMMAND_PALETTE = False
+
+    def __init__(self, guard: StderrGuard | None = None, *, clipboard: Mode = "auto") -> None:
+        self.guard = guard
+        self.terminal_fd = guard.terminal_fd if guard else 2
+        self._safe_text = SafeText()
+        super().__init__()
+        self.clipboard_out = Clipboard(self._write, state_folder() / "copied", mode=clipboard)
+        self._copies: set[asyncio.Task[None]] = set()
+        self._watchdog: threading.Timer | None = None
+
+    def get_driver_class(self) -> type[Driver]:
+        return TerminalDriver
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        return [self._safe_text, *super().get_line_filters()]
+
+    @property
+    def terminal(self) -> TerminalDriver | None:
+        """The driver, for the link's figures; None where there is no terminal (tests)."""
+        return self._driver if isinstance(self._driver, TerminalDriver) else None
+
+    def repaint(self) -> None:
+        """Everything anew: after missed frames, SIGCONT, ctrl+l."""
+        self.refresh(layout=True)
+
+    def terminal_gone(self) -> None:
+        self.leave(HUNG_UP)
+
+    def leave(self, code: int) -> None:
+        """End the app with this exit code; by :meth:`abandon`, if it does not end within 2 seconds."""
+        if self._watchdog is None:
+            self.before_leaving(code)
+            self._watchdog = threading.Timer(_LEAVE_SEC, self.abandon, [code])
+            self._watchdog.daemon = True
+            self._watchdog.start()
+            self.exit(code)
+
+    def before_leaving(self, code: int) -> None:
+        """For subclasses: state that must be on disk, quickly. 0: by a key; HUNG_UP; TERMINATED."""
+
+    def abandon(self, code: int) -> None:
+        """In a thread, after the app failed to end: whoever embeds a backend hands over here first."""
+        os._exit(code)
+
+    def notify_text(self, message: str, *, title: str = "", severity: Any = "information") -> None:
+        """A toast of untrusted text."""
+        self.notify(
+            "\n".join(map(visible, message.split("\n"))),
+            title=visible(title),
+            severity=severity,
+            markup=False,
+        )
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Also what Textual's own widgets call. Says how it went in a toast."""
+        task = asyncio.get_running_loop().create_task(self._copy(text))
+        self._copies.add(task)
+        task.add_done_callback(self._copies.discard)
+
+    async def run_in_terminal(self, command: Sequence[str], cwd: Path | None = None) -> int:
+        """Give the terminal to an editor or a pager until it ends; its exit code. The loop goes on meanwhile.
+
+        Raises OSError if it cannot start.
+        """
+        interrupt = signal.signal(signal.SIGINT, lambda *_: None)  # ctrl+c is the program's
+        try:
+            with self.batch_update(), self.suspend():
+                code = await self._run_child(command, cwd)
+        finally:
+            signal.signal(signal.SIGINT, interrupt)
+            self.repaint()
+        if isinstance(code, OSError):
+            raise code
+        return code
+
+    async def _run_child(self, command: Sequence[str], cwd: Path | None) -> int | OSError:
+        """An error is returned: raised, it would leave the app suspended."""
+        out = self.terminal_fd
+        try:
+            child = await asyncio.create_subprocess_exec(*command, cwd=cwd, stdin=0, stdout=out, stderr=out)
+        except OSError as error:
+            return error
+        return await child.wait()
+
+    async def run_async(self, **options: Any) -> int | None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, self.leave, HUNG_UP)
+        loop.add_signal_handler(signal.SIGTERM, self.leave, TERMINATED)
+        try:
+            return await super().run_async(**options)
+        finally:
+            loop.remove_signal_handler(signal.SIGHUP)
+            loop.remove_signal_handler(signal.SIGTERM)
+            if self._watchdog is not None:
+                self._watchdog.cancel()
+
+    async def _copy(self, text: str) -> None:
+        copied = await self.clipboard_out.copy(text)
+        self.notify_text(str(copied), severity="error" if copied.how == "none" else "information")
+
+    def _write(self, sequence: str) -> None:
+        if self._driver is not None:
+            self._driver.write(sequence)
+
+
+def run_screen(make_app: Callable[[StderrGuard], TerminalApp], log: Path) -> int:
+    """Run an app on this terminal; its exit code. ``log`` takes what is printed meanwhile, and a crash."""
+    with StderrGuard(log) as guard:
+        app = make_app(guard)
+        code = app.run()
+    if app.return_code == 1 and code is None:
+        sys.stderr.write(f"the screen ended by an error of its own: see {visible(str(log))}\n")
+        return 1
+    return code or 0
