@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
+
+import msgspec
 
 from engine.components.catalog import NodesetManifest
 from engine.components.errors import HostCrashed, HostFailure, HostStartFailed
 from engine.hosting.client import HostClient
+from engine.hosting.regimes import regimes_of, with_default_config
+from engine.store.records import BatchedRecord
 
 STARTS_IN_A_ROW = 3
 STOP_GRACE_SEC = 5.0
@@ -36,7 +40,7 @@ class HostSlot:
     """One nodeset's place: at most one live host at a time, shared by all who hold the slot.
 
     A shared nodeset must come back in the regime of its first start (``manifest_there``), since rows of two
-    regimes are not bit-comparable. ``resets`` counts the episodes that the live host has begun.
+    regimes are not bit-comparable. ``played``: the positions of the episodes that the live host has begun.
     ``borrowed_from``: the URL of a server that others run; empty for processes of the run's own.
     """
 
@@ -46,12 +50,17 @@ class HostSlot:
         self.manifest = manifest
         self.borrowed_from = borrowed_from
         self.manifest_there: dict[str, Any] = {}
-        self.resets = 0
+        self.played: list[int] = []
         self._launch = launch
         self._live: Server | None = None
         self._lock = asyncio.Lock()
         self._failed_starts = 0
         self._last_failure = ""
+
+    def expect(self, records: Sequence[BatchedRecord]) -> None:
+        """Have the first start, too, held to a regime: that of rows which an earlier attempt has left."""
+        if records:
+            self.manifest_there = {"batching": {r.tool: msgspec.to_builtins(r) for r in records}}
 
     async def ensure(self) -> Server:
         """The live host, started where there is none.
@@ -78,7 +87,7 @@ class HostSlot:
                 self._last_failure = str(failure)
                 raise
             self._failed_starts = 0
-            self.resets = 0
+            self.played = []
             return self._live
 
     async def discard(self, host: Server, failure: HostFailure | None) -> None:
@@ -92,16 +101,21 @@ class HostSlot:
     async def recycle(self) -> None:
         """End the live host in good order; the next ``ensure`` starts a fresh one."""
         async with self._lock:
-            host, self._live = self._live, None
+            host, self._live, self.played = self._live, None, []
             if host is not None:
                 await host.stop(STOP_GRACE_SEC)
+
+    def look(self) -> None:
+        """Take note where the live host has ended by itself: what it had played is gone with it."""
+        if self._live is not None and self._live.returncode is not None:
+            self.played = []
 
     async def memory_mb(self) -> float:
         """Memory in MB of the live host and all that it started; 0 where there is none."""
         return await asyncio.to_thread(self._live.tree_memory_mb) if self._live is not None else 0.0
 
     async def _drop(self, reason: str) -> None:
-        host, self._live = self._live, None
+        host, self._live, self.played = self._live, None, []
         if host is not None:
             await host.kill(reason)
 
@@ -111,7 +125,8 @@ class HostSlot:
             there = await client.manifest(self.manifest.start_deadline_sec)
         finally:
             await client.close()
-        before, now = _regimes(self.manifest_there), _regimes(there)
+        there["batching"] = with_default_config(there.get("batching", {}))  # what every run finds there
+        before, now = regimes_of(self.manifest_there), regimes_of(there)
         if self.manifest_there and before != now:
             raise HostStartFailed(
                 f"{self.manifest.name} came back in another regime, {now} after {before}:"
@@ -120,14 +135,6 @@ class HostSlot:
                 "start",
             )
         self.manifest_there = there
-
-
-def _regimes(there: dict[str, Any]) -> dict[str, tuple[Any, ...]]:
-    """What of each batched tool's record decides bits."""
-    return {
-        label: tuple(record.get(part) for part in ("regime", "shape", "threads", "digest"))
-        for label, record in there.get("batching", {}).items()
-    }
 
 
 def post_mortem(failure: HostFailure, host: Server | None) -> dict[str, Any]:

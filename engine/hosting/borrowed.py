@@ -12,6 +12,7 @@ from engine.components.errors import HostBadReply, HostFailure, HostStartFailed
 from engine.hosting.canvas_client import CanvasClient
 from engine.hosting.client import HostClient
 from engine.hosting.host_manifest import PROTOCOL
+from engine.hosting.waiting import wait_until_back
 
 REACH_SEC = 30.0
 
@@ -63,19 +64,19 @@ class BorrowedServer:
 
     @classmethod
     async def reach(cls, name: str, url: str) -> BorrowedServer:
-        """Ask it what it is. HostStartFailed where nothing answers, or another nodeset does."""
+        """Ask it what it is; a shared server of the scheduler's that is being started again is waited for.
+
+        HostStartFailed where nothing answers, or another nodeset does.
+        """
         if not url.startswith(("http://", "unix:/")):
             told = f"{url!r} is no URL of a server, such as http://127.0.0.1:9200 or unix:/path"
             raise HostStartFailed(told, name, "manifest")
-        client = CanvasClient(url, "", name)
         try:
-            said = msgspec.convert(await client.manifest(REACH_SEC), _ServerManifest)
+            said = await wait_until_back(url, lambda: _asked(name, url))
         except (HostFailure, msgspec.ValidationError) as error:
             raise HostStartFailed(
                 f"{name} cannot be borrowed from {url}: {error}", name, "manifest"
             ) from error
-        finally:
-            await client.close()
         if said.name != name:
             raise HostStartFailed(f"{url} serves {said.name!r}, not {name!r}", name, "manifest")
         return cls(name, url, said)
@@ -153,3 +154,11 @@ class BorrowedServer:
         finally:
             await client.close()
         return None
+
+
+async def _asked(name: str, url: str) -> _ServerManifest:
+    client = CanvasClient(url, "", name)
+    try:
+        return msgspec.convert(await client.manifest(REACH_SEC), _ServerManifest)
+    finally:
+        await client.close()

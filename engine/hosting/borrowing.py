@@ -45,7 +45,7 @@ async def _lent(catalog: Catalog, name: str, url: str, workers: int) -> NodesetM
     reason = ""
     if name in catalog.changed_by_overlay() and found.source_hash != catalog.nodesets[name].source_hash:
         reason = "the overlay changes it"
-    elif found.recycle_after is not None:
+    elif found.parallelism == "replicated" and found.recycle_after is not None:
         reason = f"it is to be restarted every {found.recycle_after} episodes"
     elif found.parallelism == "replicated" and workers > 1:
         reason = f"it is replicated, and one process cannot serve {workers} workers"

@@ -185,6 +185,14 @@ class HostClient:
         """Whether batches wait for this caller: not while it resets, scores, or has ended."""
         await self._ask("POST", "/callers", {"id": self._caller, "live": live}, timeout)
 
+    async def end_run(self, run: str) -> None:
+        """A run is over that may not have said so: the host drops its callers and its episodes."""
+        await self._ask("POST", "/runs/end", {"run": run}, _CONTROL_SEC)
+
+    async def load(self, fn: str, config: Mapping[str, Any], timeout: float) -> Any:
+        """Have a batched tool loaded and checked with this config; how it runs then."""
+        return await self._ask("POST", f"/load/{fn}", {"config": config}, timeout)
+
     async def close(self) -> None:
         await self._session.close()
 

@@ -33,6 +33,11 @@ class Batchers:
         for batcher in self._loaded().values():
             batcher.caller(caller, live)
 
+    def forget(self, prefix: str) -> None:
+        """None of the callers whose names begin so sends any more."""
+        for caller in [name for name in self._live_callers if name.startswith(prefix)]:
+            self.caller(caller, False)
+
     def records(self) -> dict[str, Any]:
         """How each was found to run, by tool (and by config, where it differs from the tool's default)."""
         return {label: batcher.record for label, batcher in self._loaded().items()}

@@ -168,6 +168,14 @@ class HostedNodeset:
             await self._end(place)
         return len(self._owned)
 
+    async def end_run(self, run: str) -> None:
+        """A run is over that did not say so: nothing waits for its workers any more, its episodes go."""
+        self.batchers.forget(run + "/")
+        executions = {*self._stores, *(place[0] for place in self._instances)}
+        for execution_id in executions:
+            if execution_id.startswith(run + "/"):
+                await self.evict(execution_id)
+
     async def _end(self, place: _Place) -> None:
         self._kept.pop(place, None)
         await _shut_down(self._instances.pop(place))

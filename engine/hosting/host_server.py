@@ -84,10 +84,22 @@ def _application(hosted: HostedNodeset, run: str, middlewares: Sequence[Any]) ->
         hosted.batchers.caller(_field(body, "id"), bool(_field(body, "live")))
         return {"ok": True}
 
-    async def call(request: web.Request) -> web.Response:
+    async def end_run(request: web.Request, body: Any) -> Any:
+        await hosted.end_run(_field(body, "run"))
+        return {"ok": True}
+
+    def asked_tool(request: web.Request) -> str:
         fn = request.match_info["fn"]
         if fn not in hosted.tools:
             raise web.HTTPNotFound(text=f"{hosted.nodeset.name} has no tool {fn!r}")
+        return fn
+
+    async def load(request: web.Request, body: Any) -> Any:
+        tool = hosted.tools[asked_tool(request)]
+        return (await hosted.batchers.get(tool, body.get("config") or {})).record
+
+    async def call(request: web.Request) -> web.Response:
+        fn = asked_tool(request)
         dialect = Dialect(
             hosted.tools[fn],
             as_json=request.content_type != MSGPACK,
@@ -111,6 +123,8 @@ def _application(hosted: HostedNodeset, run: str, middlewares: Sequence[Any]) ->
     app.router.add_get("/eval-metadata", _route(metadata))
     app.router.add_post("/containers/evict", _route(evict))
     app.router.add_post("/callers", _route(callers))
+    app.router.add_post("/runs/end", _route(end_run))
+    app.router.add_post("/load/{fn}", _route(load))
     if hosted.panel is not None:
         _add_panel(app, hosted.panel)
     return app

@@ -35,7 +35,8 @@ class HostSpec:
     """What to start: a nodeset's name and file or folder, under which interpreter, with which environment.
 
     ``env`` is set before the interpreter starts. ``log_path`` is appended to. ``run`` is shown to whoever
-    lists processes. ``workspaces``: where else the nodeset's ``workspace.…`` imports may lie.
+    lists processes. ``workspaces``: where else the nodeset's ``workspace.…`` imports may lie. ``socket``:
+    where it answers; none is a new place in ``socket_dir``.
     """
 
     name: str
@@ -47,6 +48,7 @@ class HostSpec:
     cwd: Path | None = None
     run: str = ""
     workspaces: Sequence[str] = ()
+    socket: Path | None = None
 
 
 def make_socket_dir() -> Path:
@@ -86,7 +88,7 @@ class HostProcess:
         """
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("hosts end with the thread that started them: start them from the main thread")
-        socket = _socket_in(spec.socket_dir)
+        socket = spec.socket or _socket_in(spec.socket_dir)
         if len(os.fsencode(socket)) > _SOCKET_PATH_LIMIT:
             raise ValueError(f"{socket}: longer than {_SOCKET_PATH_LIMIT} bytes; use make_socket_dir()")
         read_end, write_end = os.pipe()
@@ -155,6 +157,10 @@ class HostProcess:
                 await self._process.wait()
         await self.kill(f"it was still running {grace:g} s after it was asked to shut down")
 
+    async def ended(self) -> None:
+        """Wait until it has ended, and nothing of it remains."""
+        await asyncio.shield(self._ended)
+
     async def ended_within(self, seconds: float) -> bool:
         """Whether it ended by itself: a connection breaks before the end of its process can be seen."""
         await asyncio.wait([self._ended], timeout=seconds)
@@ -165,7 +171,7 @@ class HostProcess:
         if self._tree.running():
             self._killed_because = reason
             self._tree.kill()
-        await asyncio.shield(self._ended)
+        await self.ended()
 
     def exit_cause(self) -> str:
         """``exit code 1``, ``signal SIGSEGV (11)``, or why we killed it; empty while it runs."""

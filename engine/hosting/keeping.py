@@ -1,0 +1,195 @@
+"""A host that is started again when it ends, where it was and as it was, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from engine.components.errors import HostFailure, HostStartFailed, NodeRaised
+from engine.hosting.client import HostClient
+from engine.hosting.leases import drop_dead
+from engine.hosting.process import HostProcess, HostSpec
+from engine.hosting.regimes import Regimes, config_of, difference, digest_of, regimes_of
+from engine.store import server_folder as files
+from engine.store.atomic import write_json
+from engine.store.process_identity import identity
+from engine.store.records import now_iso
+from engine.store.server_folder import (
+    Ready,
+    ServerFolder,
+    ServerRecord,
+    make_address,
+    remove_address,
+    socket_of,
+)
+
+log = logging.getLogger(__name__)
+
+STOP_GRACE_SEC = 10.0
+LOOK_EVERY_SEC = 1.0
+ANSWER_SEC = 5.0
+TAIL_LINES = 20
+
+MOST_ENDS = 4
+"""Ends in a row, each soon after its start, until it is left at that."""
+STABLE_SEC = 60.0
+LONGEST_PAUSE_SEC = 8.0
+
+
+class GaveUpError(Exception):
+    """The server is not started again. Says why, for people."""
+
+
+class Keeper:
+    """One attempt at a server. Use it once."""
+
+    def __init__(self, folder: ServerFolder, record: ServerRecord) -> None:
+        self._folder = folder
+        self._record = record
+        self._need = record.nodeset
+        self._boot = identity().boot_id
+        self._starts = 0
+        self._gone: set[str] = set()
+        self._regimes = self._recorded()
+
+    async def keep(self) -> None:
+        """Have it up until this is cancelled. GaveUpError; OSError where its files cannot be written."""
+        ends = 0
+        try:
+            while True:
+                began = time.monotonic()
+                why = await self._one_life()
+                ends = 1 if time.monotonic() - began > STABLE_SEC else ends + 1
+                if ends >= MOST_ENDS:
+                    raise GaveUpError(f"it ended {ends} times in a row, and is not started again; {why}")
+                pause = min(LONGEST_PAUSE_SEC, 2.0 ** (ends - 2)) if ends > 1 else 0.0
+                log.warning("%s; it is started again in %g s", why, pause)
+                await asyncio.sleep(pause)
+        except asyncio.CancelledError:
+            remove_address(self._record)
+            raise
+
+    async def _one_life(self) -> str:
+        """From a start to an end that nobody asked for; what that was."""
+        try:
+            host = await self._start()
+            try:
+                self._announce(host, await self._confirmed(host))
+                return await self._watch(host)
+            finally:
+                self._folder.ready.unlink(missing_ok=True)
+                await host.stop(STOP_GRACE_SEC)
+        except HostFailure as failure:
+            told = f"{failure}\n{failure.detail}".strip().removeprefix(f"{self._need.name} did not start: ")
+            if self._starts == 0:
+                raise GaveUpError(told) from failure
+            return told
+
+    async def _start(self) -> HostProcess:
+        make_address(self._folder, Path(self._record.address))
+        log_path = self._folder.log(self._record.attempt)
+        spec = HostSpec(
+            name=self._need.name,
+            path=Path(self._need.path),
+            log_path=log_path,
+            socket_dir=Path(self._record.address),
+            python=self._need.python or sys.executable,
+            env=self._need.env,
+            run=self._record.key,
+            workspaces=self._need.workspaces,
+            socket=socket_of(self._record),
+        )
+        return await HostProcess.start(spec, self._need.start_deadline_sec)
+
+    async def _confirmed(self, host: HostProcess) -> dict[str, Any]:
+        """Its manifest, once it is the very server that it is to be. GaveUpError where it is another."""
+        client = host.connect("")
+        try:
+            manifest = await client.manifest(self._need.start_deadline_sec)
+            if manifest["source_hash"] != self._need.source_hash:
+                raise GaveUpError(
+                    f"{self._need.path} has changed since the run was submitted, and this server is"
+                    " of its earlier source: submit again for what is there now"
+                )
+            if await self._load_what_was_loaded(client, manifest):
+                manifest = await client.manifest(ANSWER_SEC)
+        except HostFailure as failure:
+            await host.ended_within(LOOK_EVERY_SEC)
+            raise HostStartFailed(f"{failure}; {_how(host)}") from failure
+        finally:
+            await client.close()
+        now = regimes_of(manifest)
+        if changed := difference(self._regimes, now):
+            raise GaveUpError(
+                f"it came back in another regime, so that its rows would not be bit-comparable: {changed}"
+            )
+        self._note(now)
+        return dict(manifest)
+
+    async def _load_what_was_loaded(self, client: HostClient, manifest: Mapping[str, Any]) -> bool:
+        """The configs that runs had it load before it ended, so that they are compared, too."""
+        missing = self._regimes.keys() - manifest["batching"].keys()
+        for tool, config in map(config_of, missing):
+            with suppress(NodeRaised):  # then it is missing still, which is told
+                await client.load(tool, config, self._need.start_deadline_sec)
+        return bool(missing)
+
+    def _announce(self, host: HostProcess, manifest: Mapping[str, Any]) -> None:
+        self._starts += 1
+        ready = Ready(
+            attempt=self._record.attempt,
+            url=host.url,
+            pid=host.pid,
+            starts=self._starts,
+            manifest_digest=digest_of(manifest),
+            since=now_iso(),
+        )
+        write_json(self._folder.ready, ready)
+        log.info("%s is up: pid %d, %s", self._need.name, host.pid, host.url)
+
+    async def _watch(self, host: HostProcess) -> str:
+        """Until it ends, or cannot be reached any more; how."""
+        socket = socket_of(self._record)
+        while not await host.ended_within(LOOK_EVERY_SEC):
+            if not socket.exists():
+                await host.kill(f"{socket} was removed, so that nothing reaches it")
+                break
+            await self._keep_house(host)
+        return _how(host)
+
+    async def _keep_house(self, host: HostProcess) -> None:
+        """Drop what dead runs left there; note what runs have had it load. Another time where it is busy."""
+        self._gone |= drop_dead(self._folder)
+        client = host.connect("")
+        try:
+            for run in tuple(self._gone):
+                await client.end_run(run)
+                self._gone.remove(run)
+                log.info("%s is over", run)
+            self._note(regimes_of(await client.manifest(ANSWER_SEC)))
+        except HostFailure as failure:
+            log.debug("%s", failure)
+        finally:
+            await client.close()
+
+    def _recorded(self) -> Regimes:
+        """Of an earlier attempt that was killed with all that is below it; of this boot."""
+        found = self._folder.read_regimes()
+        return found.tools if found and found.boot_id == self._boot else {}
+
+    def _note(self, now: Regimes) -> None:
+        known = {**now, **self._regimes}
+        if known != self._regimes or not self._folder.regimes.exists():
+            self._regimes = known
+            write_json(self._folder.regimes, files.Regimes(boot_id=self._boot, tools=known))
+
+
+def _how(host: HostProcess) -> str:
+    last = "\n".join(host.tail(TAIL_LINES))
+    return f"{host.spec.name} ended: {host.exit_cause() or 'its connection broke'}\n{last}".strip()

@@ -1,0 +1,233 @@
+"""The process that keeps a shared server up, as its folder shows it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.hosting.client import HostClient
+from engine.hosting.leases import Lease
+from engine.hosting.process import make_socket_dir
+from engine.store.atomic import write_json
+from engine.store.process_identity import ProcessIdentity, identity
+from engine.store.server_folder import Ready, ServerFolder, ServerRecord, server_at
+from tests.fakes.shared_servers import MODEL, ModelFiles, is_there, model_files, model_need, until
+
+ROOT = Path(__file__).parents[2]
+
+
+class Kept:
+    """``python -m engine.hosting.shared_server`` on a folder."""
+
+    def __init__(self, folder: Path, model: ModelFiles, **need: Any) -> None:
+        self.model = model
+        self.folder = ServerFolder(folder)
+        self.record = ServerRecord(
+            key="server:model_line@x", nodeset=model_need(**need), address=str(make_socket_dir()), attempt=1
+        )
+        self.folder.attempt(1).mkdir(parents=True)
+        write_json(self.folder.record, self.record)
+        self.process = self._spawn()
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        words = ["--dir", str(self.folder.path), "--attempt", str(self.record.attempt)]
+        with (self.folder.path / "stderr.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "engine.hosting.shared_server", *words], cwd=ROOT, stderr=log
+            )
+
+    def ready(self, after: int = 0) -> Ready:
+        """Once it was started more than ``after`` times."""
+
+        def found() -> Ready | None:
+            assert self.process.poll() is None, (self.folder.path / "stderr.log").read_text()
+            ready = self.folder.read_ready(self.record.attempt)
+            return ready if ready and ready.starts > after else None
+
+        ready = until(found, "it to be ready")
+        assert ready is not None
+        return ready
+
+    def why(self) -> str:
+        """It gave up."""
+        assert self.process.wait(60) == 1
+        end = self.folder.read_end(self.record.attempt)
+        assert end is not None
+        assert not self.folder.ready.exists()
+        return end.why
+
+    def ask(self, what: Callable[[HostClient], Any]) -> Any:
+        async def asked() -> Any:
+            client = HostClient(self.ready().url, "run/0")
+            try:
+                return await what(client)
+            finally:
+                await client.close()
+
+        return asyncio.run(asked())
+
+    def act(self, config: dict[str, Any] | None = None) -> Any:
+        execution = {"execution_id": "run/ep0000", "node_id": "act", "key": 7}
+        inputs = {"observation": "You are at 3."}
+        return self.ask(lambda c: c.call("model_line__act", inputs, config or {}, execution, 30)).outputs
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.record.address, ignore_errors=True)
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModelFiles:
+    return model_files(tmp_path / "model", monkeypatch)
+
+
+@pytest.fixture
+def keep(tmp_path: Path, model: ModelFiles) -> Iterator[Callable[..., Kept]]:
+    kept: list[Kept] = []
+
+    def begin(**need: Any) -> Kept:
+        kept.append(Kept(tmp_path / "server", model, **need))
+        return kept[-1]
+
+    yield begin
+    for each in kept:
+        each.end()
+    until(lambda: not model.living(), "its hosts to be gone")
+
+
+def test_it_comes_back_after_a_crash_where_it_was_and_as_it_was(keep: Callable[..., Kept]) -> None:
+    server = keep()
+    first = server.ready()
+    before = server.act()
+    os.kill(first.pid, signal.SIGKILL)
+    second = server.ready(after=1)
+    assert (second.url, second.manifest_digest) == (first.url, first.manifest_digest)
+    assert second.pid != first.pid
+    assert repr(server.act()) == repr(before)
+    found = server_at(second.url)
+    assert found == server.folder
+
+
+def test_told_to_stop_it_shuts_the_nodeset_down_and_leaves_no_address(keep: Callable[..., Kept]) -> None:
+    server = keep()
+    pid = server.ready().pid
+    server.process.terminate()
+    assert server.process.wait(60) == 0
+    assert server.model.lines("shut_down") == [str(pid)]
+    assert not is_there(pid)
+    assert not server.folder.ready.exists()
+    assert not Path(server.record.address).exists()
+
+
+def test_told_to_stop_while_it_starts_it_ends(keep: Callable[..., Kept]) -> None:
+    server = keep()
+    until(lambda: server.folder.log(1).exists(), "its host to begin")
+    server.process.terminate()
+    assert server.process.wait(60) == 0
+    assert server.folder.read_end(1) is None
+
+
+def test_in_another_regime_it_does_not_come_back(keep: Callable[..., Kept]) -> None:
+    server = keep()
+    ready = server.ready()
+    server.model.set("other")
+    os.kill(ready.pid, signal.SIGKILL)
+    why = server.why()
+    assert "it came back in another regime" in why
+    assert "model_line__act" in why
+
+
+def test_a_config_that_a_run_had_it_load_counts_too(keep: Callable[..., Kept]) -> None:
+    server = keep()
+    ready = server.ready()
+    server.act({"temperature": 0.5})
+
+    def noted() -> bool:
+        regimes = server.folder.read_regimes()
+        return regimes is not None and len(regimes.tools) == 2
+
+    until(noted, "its regime to be noted")
+    os.kill(ready.pid, signal.SIGKILL)
+    server.ready(after=1)
+    manifest = server.ask(lambda client: client.manifest())
+    assert set(manifest["batching"]) == {"model_line__act", 'model_line__act {"temperature": 0.5}'}
+
+
+def test_one_whose_source_has_changed_is_not_served(keep: Callable[..., Kept], tmp_path: Path) -> None:
+    copy = tmp_path / "nodesets" / "model_line.py"
+    copy.parent.mkdir()
+    shutil.copy(MODEL, copy)
+    server = keep(path=copy)
+    ready = server.ready()
+    copy.write_text(copy.read_text() + "\n# edited\n")
+    os.kill(ready.pid, signal.SIGKILL)
+    assert "has changed since the run was submitted" in server.why()
+
+
+def test_one_that_does_not_start_says_why_in_the_words_of_its_log(
+    keep: Callable[..., Kept], model: Any
+) -> None:
+    model.set("broken")
+    server = keep()
+    why = server.why()
+    assert why.startswith("FileNotFoundError: weights.pt is not there")
+    assert "Traceback" in why
+
+
+@pytest.mark.slow
+def test_one_that_ends_again_and_again_is_left_at_that(keep: Callable[..., Kept]) -> None:
+    server = keep()
+    starts = 0
+    while server.process.poll() is None:
+        ready = server.folder.read_ready(1)
+        if ready and ready.starts > starts and is_there(ready.pid):
+            starts = ready.starts
+            os.kill(ready.pid, signal.SIGKILL)
+    assert "it ended 4 times in a row, and is not started again" in server.why()
+    assert "signal SIGKILL (9)" in server.why()
+    assert starts == len(server.model.pids()) == 4
+
+
+def test_one_whose_socket_was_removed_is_started_again(keep: Callable[..., Kept]) -> None:
+    server = keep()
+    ready = server.ready()
+    shutil.rmtree(server.record.address)
+    assert server.ready(after=1).url == ready.url
+    assert server.act()["action"] in ("LEFT", "RIGHT", "STOP")
+
+
+def test_what_a_dead_run_left_there_is_dropped(keep: Callable[..., Kept]) -> None:
+    server = keep()
+    server.ready()
+    sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    of_run = identity(sleeper.pid)
+    server.ask(lambda client: client.set_live(True))
+    server.folder.leases.mkdir()
+    for process, run in ((of_run, "run"), (identity(), "other")):
+        write_lease(server.folder, process, run)
+    sleeper.kill()
+    sleeper.wait()
+    until(lambda: len(list(server.folder.leases.iterdir())) == 1, "the lease to be dropped")
+    log = server.folder.path / "stderr.log"
+    until(lambda: "run is over" in log.read_text(), "the host to be told")
+
+
+def write_lease(folder: ServerFolder, process: ProcessIdentity, run: str) -> None:
+    write_json(folder.leases / f"{process.pid}-{process.start_ticks}.json", Lease(process=process, run=run))
+
+
+def test_its_host_ends_with_it(keep: Callable[..., Kept]) -> None:
+    server = keep()
+    pid = server.ready().pid
+    server.process.kill()
+    until(lambda: not is_there(pid), "its host to be gone")
