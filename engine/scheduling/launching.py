@@ -34,13 +34,14 @@ class RunState(msgspec.Struct, frozen=True):
 
 class ServerState(msgspec.Struct, frozen=True):
     """A shared server that was started. url: where, once it is ready. ended: its process tree is gone; why,
-    in words.
+    in words. killed: from outside, so that it may be started again; else it would end again.
     """
 
     pid: int
     ready: bool = False
     url: str = ""
     ended: str | None = None
+    killed: bool = False
 
 
 class Poll(msgspec.Struct, frozen=True):
@@ -65,7 +66,7 @@ class Launcher(Protocol):
         """Write down that a run ended that never had a process. Again is no error. Raises OSError."""
 
     def start_server(self, server: Seated) -> None:
-        """Start a shared server on its cards."""
+        """Start a shared server on its cards; one that was killed comes back at its address."""
 
     def stop_server(self, key: str) -> None:
         """Unload a shared server. Again is no error."""

@@ -70,8 +70,12 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def server_key(nodeset: NodesetNeed) -> str:
-    """What a shared server goes by: servers of the same nodeset at other sources stand beside each other."""
-    return f"server:{nodeset.name}@{nodeset.source_hash[:12]}"
+    """What a shared server goes by: all that its process is made of. The configs of nodes are not among it,
+    since one server serves every config. Servers of other sources, interpreters or environments stand beside
+    each other."""
+    made_of = [nodeset.source_hash, nodeset.python, sorted(nodeset.env.items()), nodeset.workspaces]
+    digest = blake2b(msgspec.json.encode(made_of), digest_size=6).hexdigest()
+    return f"server:{nodeset.name}@{digest}"
 
 
 class Claim(msgspec.Struct, frozen=True):

@@ -21,6 +21,9 @@ log = logging.getLogger(__name__)
 
 _LOST = "its process is gone without a trace"
 
+MOST_RESTARTS = 3
+"""How often a shared server is started again that was killed while runs use it."""
+
 
 class Reaper:
     """Works on ``tenants``, and on the queue where one of them leaves or comes back."""
@@ -81,11 +84,26 @@ class Reaper:
 
     def _look_at_server(self, server: Server, state: ServerState | None, now: float) -> None:
         if state is None or state.ended is not None:
-            self._server_ended(server, state.ended if state and state.ended else _LOST, now)
+            why = state.ended if state and state.ended else _LOST
+            if state and state.killed and self._is_missed(server):
+                self._start_again(server, why, now)
+            else:
+                self._server_ended(server, why, now)
             return
         server.pid, server.ready, server.url = state.pid, state.ready, state.url
         if state.ready and server.watch.working_since is None:
             server.watch.working_since = now
+
+    def _is_missed(self, server: Server) -> bool:
+        """Runs use it that wait for it to come back."""
+        in_use = any(run.launched for run in self._tenants.users(server.key))
+        return in_use and not server.ending and server.restarts < MOST_RESTARTS
+
+    def _start_again(self, server: Server, why: str, now: float) -> None:
+        """On the cards that it has. Its memory stays reserved meanwhile."""
+        log.warning("%s is started again: %s", title(server.key), why)
+        server.pid, server.ready, server.restarts = None, False, server.restarts + 1
+        self.start_server(server.entry, now)
 
     def _look_at_run(self, run: Run, state: RunState | None, now: float) -> None:
         end = state.end if state else RunEnd("infra", _LOST)

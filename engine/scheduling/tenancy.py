@@ -39,7 +39,8 @@ class Run:
 @dataclass
 class Server:
     """A shared server. claims: for all workers that it has now. most_workers: that it ever had. ready: it can
-    be used, at ``url``. ending: it is being unloaded."""
+    be used, at ``url``. ending: it is being unloaded. restarts: how often it came back after it was
+    killed."""
 
     entry: LoadedServer
     watch: Watch
@@ -49,6 +50,7 @@ class Server:
     url: str = ""
     pid: int | None = None
     ending: bool = False
+    restarts: int = 0
 
     @property
     def key(self) -> str:

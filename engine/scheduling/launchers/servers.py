@@ -1,0 +1,210 @@
+"""Shared servers as processes of this machine, each under a shim of its own. What there is to know of them is
+on disk, so that the next backend goes on with them."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import shutil
+import signal
+import sys
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from engine.hosting.process import make_socket_dir
+from engine.scheduling.launchers.processes import Processes
+from engine.scheduling.launchers.spawning import Graces, cards_environment, spawn_shim
+from engine.scheduling.launchers.tree import Tree
+from engine.scheduling.launching import LaunchError, ServerState
+from engine.scheduling.starts import Seated
+from engine.store.atomic import write_json
+from engine.store.attempts import Attempt
+from engine.store.records import now_iso
+from engine.store.rundir import RunDirError
+from engine.store.server_folder import (
+    ServerFolder,
+    ServerRecord,
+    make_address,
+    remove_address,
+    server_folder,
+    url_of,
+)
+
+log = logging.getLogger(__name__)
+
+_COMMAND = (sys.executable, "-m", "engine.hosting.shared_server")
+KEPT_ATTEMPTS = 5
+"""Attempts whose logs stay, the last one among them."""
+TAIL_BYTES, TAIL_LINES = 1 << 14, 20
+
+
+class ServerLauncher:
+    """Servers by their key, in the root's ``outputs/servers``. Use it in one thread at a time."""
+
+    def __init__(self, root: Path, graces: Graces) -> None:
+        self._root = root
+        self._graces = graces
+        self._trees: dict[str, Tree] = {}
+
+    def start(self, seated: Seated) -> None:
+        """Start a server on its cards, at the address that it had before. Raises LaunchError and OSError."""
+        assert seated.server is not None
+        folder = server_folder(self._root, seated.owner)
+        folder.path.mkdir(parents=True, exist_ok=True)
+        before = _record(folder)
+        left = self._state(folder, before, Processes.read()) if before else None
+        if left and left.ended is None:
+            raise LaunchError("an earlier process of it has not ended yet")
+        if not (left and left.killed):
+            folder.regimes.unlink(missing_ok=True)  # nobody goes on with it: it may run otherwise than then
+        record = ServerRecord(
+            key=seated.owner,
+            nodeset=seated.server,
+            address=before.address if before else str(make_socket_dir()),
+            attempt=_next_attempt(folder),
+            token=secrets.token_hex(16),
+            gpus=seated.visible,
+        )
+        make_address(folder, Path(record.address))
+        write_json(folder.record, record)
+        attempt = _attempt(folder, record)
+        spawned = spawn_shim(
+            attempt,
+            [*_COMMAND, "--dir", str(folder.path), "--attempt", str(record.attempt)],
+            graces=self._graces,
+            mark=_mark(record),
+            cwd=self._root,
+            environment=cards_environment(seated.visible),
+        )
+        self._trees[seated.owner] = Tree(attempt, _mark(record), self._graces, spawned)
+        _prune(folder, record.attempt)
+
+    def stop(self, key: str) -> None:
+        """Let a server end: politely, and by force after the grace. Again is no error."""
+        folder = server_folder(self._root, key)
+        record = _record(folder)
+        if record is None:
+            return
+        if record.stop_requested_at is None:
+            try:
+                write_json(folder.record, msgspec.structs.replace(record, stop_requested_at=now_iso()))
+            except OSError as error:  # it is asked all the same
+                log.error("that %s is to end is not written: %s", key, error)
+        tree = self._tree(folder, record)
+        if tree.shim or tree.look(Processes.read()) == "alive":
+            tree.ask_to_end()
+
+    def poll(self, keys: Collection[str]) -> dict[str, ServerState]:
+        """How these stand, whichever backend started them; those that nobody did are left out. Raises OSError
+        where nothing can be seen."""
+        if not keys:
+            return {}
+        processes = Processes.read()
+        states: dict[str, ServerState] = {}
+        for key in keys:
+            folder = server_folder(self._root, key)
+            if record := _record(folder):
+                states[key] = self._state(folder, record, processes)
+        return states
+
+    def url(self, key: str) -> str:
+        """Where a server answers that was started. KeyError for another."""
+        record = _record(server_folder(self._root, key))
+        if record is None:
+            raise KeyError(key)
+        return url_of(record)
+
+    def _state(self, folder: ServerFolder, record: ServerRecord, processes: Processes) -> ServerState:
+        tree = self._tree(folder, record)
+        standing = tree.look(processes)
+        if standing == "alive":
+            if record.stop_requested_at is not None:
+                tree.ask_to_end()
+            ready = folder.read_ready(record.attempt)
+            return ServerState(tree.pid, ready is not None, ready.url if ready else "")
+        if record.stop_requested_at is not None:
+            remove_address(record)
+            return ServerState(0, ended="it was unloaded")
+        if gave_up := _gave_up(folder, record):
+            return ServerState(0, ended=gave_up)
+        if standing == "never":
+            return ServerState(0, ended="it never began", killed=True)
+        return _as_ended(tree)
+
+    def _tree(self, folder: ServerFolder, record: ServerRecord) -> Tree:
+        """Its processes, those of the current attempt."""
+        tree = self._trees.get(record.key)
+        if tree is None or tree.attempt.number != record.attempt:
+            tree = Tree(_attempt(folder, record), _mark(record), self._graces)
+            self._trees[record.key] = tree
+        return tree
+
+
+def _record(folder: ServerFolder) -> ServerRecord | None:
+    """One that cannot be read is none: the server is started anew."""
+    try:
+        return folder.read_record()
+    except RunDirError as error:
+        log.warning("%s", error)
+        return None
+
+
+def _as_ended(tree: Tree) -> ServerState:
+    """Of one that has not said why."""
+    how = tree.attempt.read_exit()
+    if how is None:
+        return ServerState(0, ended="it was killed, with all of its processes", killed=True)
+    if how.stopped_by == "orphaned":
+        return ServerState(0, ended="no backend lived to look after it")
+    if how.stopped_by:
+        return ServerState(0, ended="it was told to end")
+    words = f"exit code {how.rc}" if how.signal is None else f"signal {_signal_name(how.signal)}"
+    return ServerState(0, ended=f"{words}\n{_tail(tree.attempt)}".strip(), killed=True)
+
+
+def _gave_up(folder: ServerFolder, record: ServerRecord) -> str:
+    try:
+        end = folder.read_end(record.attempt)
+    except RunDirError as error:
+        return str(error)
+    return end.why if end else ""
+
+
+def _tail(attempt: Attempt) -> str:
+    """The last lines of what its own process said."""
+    try:
+        with attempt.stderr.open("rb") as log_file:
+            log_file.seek(max(0, log_file.seek(0, os.SEEK_END) - TAIL_BYTES))
+            text = log_file.read().decode("utf-8", "replace")
+    except OSError as error:
+        return str(error)
+    return "\n".join(text.rstrip("\n").split("\n")[-TAIL_LINES:])
+
+
+def _signal_name(number: int) -> str:
+    with suppress(ValueError):
+        return f"{signal.Signals(number).name} ({number})"
+    return str(number)
+
+
+def _attempt(folder: ServerFolder, record: ServerRecord) -> Attempt:
+    return Attempt(folder.attempt(record.attempt))
+
+
+def _mark(record: ServerRecord) -> str:
+    return f"{record.key}/{record.attempt}/{record.token}"
+
+
+def _next_attempt(folder: ServerFolder) -> int:
+    last = Attempt.latest(folder.path)
+    return last.number + 1 if last else 1
+
+
+def _prune(folder: ServerFolder, last: int) -> None:
+    for path in (folder.path / "attempts").iterdir():
+        if path.name.isdigit() and int(path.name) <= last - KEPT_ATTEMPTS:
+            shutil.rmtree(path, ignore_errors=True)
