@@ -1,4 +1,5 @@
-"""``python -m engine.evaluation --run-dir DIR``: one run in its own process. Exit code 0: it completed."""
+"""``python -m engine.evaluation --run-dir DIR``: one attempt at a run in its own process. Exit code 0: it
+completed."""
 
 from __future__ import annotations
 
@@ -9,6 +10,8 @@ import sys
 from pathlib import Path
 
 from engine.evaluation.run import Run
+from engine.store.disk import advice
+from engine.store.fence import Fence, FencedError
 from engine.store.records import Spec
 from engine.store.rundir import RunDir, RunDirError
 
@@ -24,20 +27,27 @@ def main() -> int:
     )
     run = RunDir(arguments.run_dir.resolve())
     try:
+        fence = Fence.of_this_process(run)
         spec = run.read_spec()
+        status = asyncio.run(_go(run, spec, fence))
     except RunDirError as error:
         log.error("%s", error)
         return 2
-    try:
-        status = asyncio.run(_go(run, spec))
+    except FencedError as error:
+        log.warning("%s", error)
+        return 1
     except OSError as error:
-        log.error("the run's files cannot be written: %s", error)
+        log.error(
+            "the run's last files could not be written: %s, then `evaltower resume %s`",
+            advice(error),
+            run.run_id,
+        )
         return 1
     return 0 if status == "completed" else 1
 
 
-async def _go(run: RunDir, spec: Spec) -> str:
-    return await Run(run, spec).go()
+async def _go(run: RunDir, spec: Spec, fence: Fence) -> str:
+    return await Run(run, spec, fence).go()
 
 
 if __name__ == "__main__":

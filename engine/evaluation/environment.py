@@ -16,6 +16,7 @@ from typing import Any
 
 import psutil
 
+from engine.evaluation.slots import HostSlot
 from engine.store.records import (
     BatchedRecord,
     Determinism,
@@ -88,6 +89,37 @@ def command_line(spec: Spec, run: RunDir) -> str:
     for name, url in run.read_shared_urls().items():
         words += ["--server", f"{name}={url}"]
     return shlex.join(words)
+
+
+def nodeset_record(slot: HostSlot) -> NodesetRecord:
+    """A nodeset as it runs in ``slot``, which has been started."""
+    return NodesetRecord(
+        name=slot.manifest.name,
+        source_hash=slot.manifest.source_hash,
+        url=slot.borrowed_from,
+        parallelism=slot.manifest.parallelism,
+        determinism=slot.manifest.determinism,
+        python=str(slot.manifest_there.get("executable", "")),
+        versions=slot.manifest_there.get("versions", {}),
+    )
+
+
+def batched_records(slot: HostSlot) -> list[BatchedRecord]:
+    """How its batched tools run."""
+    return [
+        BatchedRecord(
+            nodeset=slot.manifest.name,
+            tool=label,
+            regime=str(record.get("regime", "")),
+            shape=record.get("shape"),
+            threads=record.get("threads"),
+            cpu=str(record.get("cpu", "")),
+            versions=record.get("versions", {}),
+            digest=str(record.get("digest", "")),
+            rows=record.get("rows", 0),
+        )
+        for label, record in slot.manifest_there.get("batching", {}).items()
+    ]
 
 
 def _versions() -> dict[str, str]:

@@ -15,6 +15,7 @@ from engine.components.errors import HostFailure
 from engine.components.firing import NodeHandler
 from engine.evaluation.panel import EpisodeFacts, set_up
 from engine.evaluation.plan import PlannedEpisode
+from engine.evaluation.play import PlayGate
 from engine.evaluation.slots import HostSlot, Server, post_mortem
 from engine.evaluation.verdict import InfraError, Verdict, of_exception, of_outcome
 from engine.execution.executor import Executor
@@ -28,7 +29,8 @@ from engine.graph.plan import Plan
 from engine.hosting.client import HostClient
 from engine.hosting.remote import RemoteHandler
 from engine.models.call import Chat
-from engine.store.records import EpisodeRow, EvalRequest, WorkerProgress, now_iso
+from engine.store.disk import box_failure
+from engine.store.records import EpisodeRow, EvalRequest, WorkerProgress, WorkerState, now_iso
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +44,7 @@ class Setting:
     """What every episode of a run shares. ``env``: the nodeset whose panel sets episodes up, or None.
 
     ``chat`` answers the ``llmCall`` nodes, whose calls of one step take ``longest_calls_sec`` at most.
+    ``guard`` raises where nothing may be written any more. ``gate``: of a run that is played by hand.
     """
 
     run_id: str
@@ -54,6 +57,8 @@ class Setting:
     longest_calls_sec: float
     hooks: Hooks
     child_ports: PortResolver
+    guard: Callable[[], object]
+    gate: PlayGate | None = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,10 @@ class Connection:
 
 
 class Episode:
-    """One attempt at one episode, in the hosts of ``slots``. Use it once."""
+    """One attempt at one episode, in the hosts of ``slots``. Use it once.
+
+    ``refused``: what of the box would stop any other episode, too; None where nothing did.
+    """
 
     def __init__(
         self,
@@ -86,7 +94,9 @@ class Episode:
         self._execution_id = f"{setting.run_id}/{folder.name}"
         self._connections: dict[str, Connection] = {}
         self._outcome = Outcome()
-        self._log = EpisodeLog(folder)
+        self.refused: OSError | None = None
+        self._log = EpisodeLog(folder, before=setting.guard)
+        self._clock: asyncio.Timeout | None = None
         self._facts = EpisodeFacts()
         self._playing: asyncio.Task[None] | None = None
 
@@ -102,6 +112,7 @@ class Episode:
             log.debug("episode %d", self._planned.index, exc_info=True)
             error = raised
         elapsed_sec = round(time.monotonic() - began, 3)
+        self.refused = box_failure(error)
         metrics, _ = extract_metrics(self._outcome.outputs)
         verdict = self._verdict(metrics) if error is None else of_exception(error)
         failure = error if isinstance(error, HostFailure) else None
@@ -137,7 +148,11 @@ class Episode:
     async def _played(self) -> None:
         for name, slot in self._slots.items():
             host = await slot.ensure()
+            if slot.manifest.parallelism == "replicated":
+                slot.played.append(self._planned.position)
             self._connections[name] = Connection(slot, host, host.connect(self._caller))
+            if slot.borrowed_from:  # a try before this one may have ended without a word to it
+                await self._connections[name].client.evict(self._execution_id)
         await self._set_up()
         await self._execute()
 
@@ -155,8 +170,7 @@ class Episode:
             return
         self._show("resetting")
         slot = self._connections[env.name].slot
-        deadline = env.reset_deadline_sec if slot.resets else env.first_reset_deadline_sec
-        slot.resets += 1
+        deadline = env.reset_deadline_sec if len(slot.played) > 1 else env.first_reset_deadline_sec
         selectors = {**self._setting.selectors, **self._planned.selectors}
         client = self._connections[env.name].client
         self._facts = await set_up(client, selectors, self._planned.seed, self._planned.index, deadline)
@@ -179,15 +193,29 @@ class Episode:
             stop=lambda: None,
             hooks=self._setting.hooks,
             resolve=self._setting.child_ports,
+            gate=self._wait_at_gate if self._setting.gate is not None else None,
         )
         self._outcome = executor.outcome
         limit = self._time_limit(budget)
         await self._set_live(True)
         try:
-            async with asyncio.timeout(limit):
+            async with asyncio.timeout(limit) as self._clock:
                 await executor.run()
         except TimeoutError:
             raise InfraError(f"the episode was still running after {limit:g} s", "timeout") from None
+
+    async def _wait_at_gate(self, step: int) -> None:
+        """Wait to be told, with the episode's clock stopped."""
+        gate, clock = self._setting.gate, self._clock
+        ends = clock.when() if clock is not None else None
+        if gate is None or clock is None or ends is None:
+            return
+        left = ends - asyncio.get_running_loop().time()
+        clock.reschedule(None)
+        self._turn("waiting")
+        await gate.wait()
+        clock.reschedule(asyncio.get_running_loop().time() + left)
+        self._turn("running")
 
     def _budget(self) -> int:
         """The request's, else the environment's, else the graph's, else the default."""
@@ -240,9 +268,12 @@ class Episode:
         self._worker.since = now_iso()
         self._changed()
 
-    def _show(self, state: str) -> None:
-        self._worker.state = state  # type: ignore[assignment]
+    def _show(self, state: WorkerState) -> None:
         self._worker.node = ""
+        self._turn(state)
+
+    def _turn(self, state: WorkerState) -> None:
+        self._worker.state = state
         self._worker.since = now_iso()
         self._changed()
 
@@ -276,5 +307,7 @@ class Episode:
         try:
             await asyncio.to_thread(self._log.close)  # waits for the last images, and fsyncs
         except OSError as error:
-            return verdict if verdict.status == "error" else of_exception(error)
+            self.refused = self.refused or box_failure(error)
+            if self.refused is not None or verdict.status != "error":
+                return of_exception(error)
         return verdict

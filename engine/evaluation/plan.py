@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from engine.components.seeds import episode_seed
+from engine.store.records import EvalRequest, Identity, identity_of
+
+PREFERRED_SPLIT = "val_unseen"
 
 
 class PlanError(Exception):
@@ -23,6 +27,34 @@ class PlannedEpisode:
     selectors: Mapping[str, Any]
     repeat: int
     seed: int
+
+    @property
+    def identity(self) -> Identity:
+        """That of its row."""
+        return identity_of(self.index, dict(self.selectors), self.repeat)
+
+
+def choose_split(asked: str, metadata: Mapping[str, Any]) -> str:
+    """The split that is played, of those that the environment's metadata names. Raises PlanError."""
+    splits = [str(split) for split in metadata.get("splits") or ()]
+    if asked and splits and asked not in splits:
+        raise PlanError(f"there is no split {asked!r}; the environment has {', '.join(splits)}")
+    return asked or (PREFERRED_SPLIT if PREFERRED_SPLIT in splits else next(iter(splits), ""))
+
+
+def plan_request(request: EvalRequest, split: str, metadata: Mapping[str, Any]) -> list[PlannedEpisode]:
+    """The episodes that a request asks for. Raises PlanError."""
+    counts = metadata.get("episode_counts") or {}
+    return plan_episodes(
+        count=request.episode_count,
+        start=request.start_episode_index,
+        indices=request.episode_indices,
+        selectors=request.selectors,
+        episode_selectors=request.episode_selectors,
+        run_seed=request.seed,
+        available=counts.get(split),
+        repeats=request.repeats,
+    )
 
 
 def plan_episodes(
@@ -85,6 +117,12 @@ def deal_groups(n: int, workers: int, recycle_after: int | None) -> list[list[in
     """
     size = recycle_after or 1
     return [[p for p in range(n) if p // size % workers == worker] for worker in range(workers)]
+
+
+def common_multiple(counts: Iterable[int | None]) -> int | None:
+    """Where every recycled nodeset begins afresh at once; None where none is recycled."""
+    known = [count for count in counts if count is not None]
+    return math.lcm(*known) if known else None
 
 
 def _range(count: int, start: int, available: int | None) -> list[int]:

@@ -7,14 +7,18 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from engine.statistics.aggregate import aggregate
 from engine.store.atomic import write_json
 from engine.store.digest import result_digest
+from engine.store.disk import FULL
+from engine.store.fence import Fence, FencedError
 from engine.store.jsonl import LineAppender
 from engine.store.records import (
     EpisodeFile,
@@ -26,54 +30,78 @@ from engine.store.records import (
     Summary,
     now_iso,
 )
+from engine.store.reserve import Reserve
 from engine.store.rundir import RunDir
 from engine.store.strict_json import encode
 
 WRITE_INTERVAL_SEC = 0.25
+FENCE_LOOK_SEC = 2.0
+"""So often a run that writes nothing looks whether it is still its attempt's."""
 
 
 class Recorder:
     """The one writer of a run's files. Disk work is done in order in a thread of its own, off the event loop.
 
-    ``on_failure`` is called once, with the OSError, when a file could not be written.
+    ``on_failure`` is called with the OSError when a file could not be written, or only after the reserve was
+    given up for it; and with the FencedError when the run is another attempt's.
     """
 
     def __init__(
-        self, run: RunDir, summary: Summary, graph_hash: str, on_failure: Callable[[OSError], None]
+        self,
+        run: RunDir,
+        summary: Summary,
+        graph_hash: str,
+        fence: Fence,
+        on_failure: Callable[[OSError | FencedError], None],
     ) -> None:
         self.summary = summary
         self.progress = Progress(run_id=run.run_id, updated_at=now_iso())
         self._run = run
         self._graph_hash = graph_hash
+        self._fence = fence
+        self._reserve = Reserve(run.root)
         self._on_failure = on_failure
         self._rows: dict[Identity, EpisodeRow] = {}
-        self._appender = LineAppender(run.episode_rows)
+        self._appender: LineAppender | None = None
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="disk")
         self._began = time.monotonic()
+        self._earlier_sec = summary.elapsed_sec
         self._changed = asyncio.Event()
         self._summary_changed = False
         self._writer: asyncio.Task[None] | None = None
 
-    @property
-    def rows(self) -> list[EpisodeRow]:
-        """Finished episodes in identity order."""
-        return [self._rows[identity] for identity in sorted(self._rows)]
-
-    def start(self) -> None:
+    async def start(self) -> None:
+        """Write that the run goes on. Raises OSError and FencedError."""
+        self._reserve.ensure()
+        await self._off_loop(partial(self._write, self._run.summary, self.summary))
         self._writer = asyncio.create_task(self._write_periodically())
 
+    def adopt(self, rows: Iterable[EpisodeRow]) -> None:
+        """Count rows that earlier attempts left; one that is recorded again replaces its own."""
+        self._rows.update((row.identity, row) for row in rows)
+        self._summary_changed = True
+        self._changed.set()
+
     async def record(self, row: EpisodeRow, folder: Path) -> None:
-        """Put a finished episode on disk, then count it. Raises OSError."""
+        """Put a finished episode on disk, then count it. Raises OSError and FencedError."""
         await self._off_loop(partial(self._store_row, row, folder))
         self._rows[row.identity] = row
         self._summary_changed = True
         self._changed.set()
 
     async def set_aside(self, row: EpisodeRow, folder: Path) -> None:
-        """Mark a recorded episode as one that does not count. Raises OSError."""
+        """Mark a recorded episode as one that does not count. Raises OSError and FencedError."""
         marked = msgspec.structs.replace(row, beyond_stop=True)
         await self._off_loop(partial(self._store_row, marked, folder))
         del self._rows[row.identity]
+
+    async def write(self, path: Path, value: Any) -> None:
+        """Replace one of the run's other files. Raises OSError and FencedError."""
+        await self._off_loop(partial(self._write, path, value))
+
+    def refused(self, error: OSError) -> None:
+        """The box refused a file of an episode."""
+        self._on_failure(error)
 
     def show(self, activity: str | None = None) -> None:
         """Progress changed: written with the next tick. Called at every firing, so it only takes note."""
@@ -82,18 +110,24 @@ class Recorder:
         self._changed.set()
 
     async def finish(self, status: RunStatus, error: str | None) -> None:
-        """Write the last summary and ``_DONE``. Raises OSError."""
-        if self._writer is not None:
-            self._writer.cancel()
-            await asyncio.gather(self._writer, return_exceptions=True)
+        """Write the last summary and, unless the run is ``aborted``, ``_DONE``. Raises OSError and
+        FencedError."""
+        await self.close()
         self.summary.status = status
         self.summary.error = error
         self.summary.finished_at = now_iso()
         self._fold_rows()
         self.summary.result_digest = result_digest(self.summary.episodes)
-        await self._off_loop(self._write_end)
-        self._disk.shutdown()
-        self._appender.close()
+        self._with_room(self._write_end)
+
+    async def close(self) -> None:
+        """Write nothing any more, but what :meth:`finish` does."""
+        if self._writer is not None:
+            self._writer.cancel()
+            await asyncio.gather(self._writer, return_exceptions=True)
+        await asyncio.to_thread(self._disk.shutdown)
+        if self._appender is not None:
+            self._appender.close()
 
     def _store_row(self, row: EpisodeRow, folder: Path) -> None:
         config = self.summary.config
@@ -104,36 +138,49 @@ class Recorder:
             seed=config.seed,
             episode=row,
         )
-        write_json(folder / "episode.json", whole)
+        self._write(folder / "episode.json", whole)
+        if self._appender is None:
+            self._fence.check()
+            self._appender = LineAppender(self._run.episode_rows, self._fence.check)
         self._appender.append(row)
 
+    def _write(self, path: Path, value: Any, *, durable: bool = True) -> None:
+        self._fence.check()
+        write_json(path, value, durable=durable, before=self._fence.check)
+
     def _write_end(self) -> None:
-        self._write_progress()
-        write_json(self._run.summary, self.summary)
-        self._run.mark_done()
+        with suppress(OSError):  # nobody needs it any more
+            self._write_progress()
+        self._write(self._run.summary, self.summary)
+        if self.summary.status != "aborted":
+            self._run.mark_done(self._fence.check)
 
     async def _write_periodically(self) -> None:
         try:
             while True:
-                await self._changed.wait()
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._changed.wait(), FENCE_LOOK_SEC)
+                if not self._changed.is_set():
+                    await self._off_loop(self._fence.check)
+                    continue
                 self._changed.clear()
                 if self._summary_changed:
                     self._summary_changed = False
                     self._fold_rows()
                     frozen = msgspec.Raw(encode(self.summary))
-                    await self._off_loop(partial(write_json, self._run.summary, frozen))
+                    await self._off_loop(partial(self._write, self._run.summary, frozen))
                 await self._off_loop(self._write_progress)
                 await asyncio.sleep(WRITE_INTERVAL_SEC)
-        except OSError as error:
+        except (OSError, FencedError) as error:
             self._on_failure(error)
 
     def _write_progress(self) -> None:
         self.progress.updated_at = now_iso()
-        write_json(self._run.progress, self.progress, durable=False)
+        self._write(self._run.progress, self.progress, durable=False)
 
     def _fold_rows(self) -> None:
-        rows, summary = self.rows, self.summary
-        result = aggregate(rows)
+        rows = [self._rows[identity] for identity in sorted(self._rows)]
+        summary, result = self.summary, aggregate(rows)
         summary.episodes = rows
         summary.completed_count = len(rows)
         summary.error_count = sum(row.status == "error" for row in rows)
@@ -144,10 +191,23 @@ class Recorder:
             for name, s in result.stats.items()
         }
         summary.nonfinite = _nonfinite(rows)
-        summary.elapsed_sec = round(time.monotonic() - self._began, 3)
+        summary.elapsed_sec = round(self._earlier_sec + time.monotonic() - self._began, 3)
 
     async def _off_loop(self, work: Callable[[], None]) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._disk, work)
+        refused = await asyncio.get_running_loop().run_in_executor(self._disk, self._with_room, work)
+        if refused is not None:
+            self._on_failure(refused)
+
+    def _with_room(self, work: Callable[[], None]) -> OSError | None:
+        """Do it; on a full disk once more, with the room of the reserve: then, the error that came first."""
+        try:
+            work()
+        except OSError as error:
+            if error.errno not in FULL or not self._reserve.release():
+                raise
+            work()
+            return error
+        return None
 
 
 def _nonfinite(rows: Iterable[EpisodeRow]) -> dict[str, int]:

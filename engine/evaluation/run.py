@@ -1,109 +1,101 @@
-"""One run, from its spec to ``_DONE``."""
+"""One attempt at a run, from its spec to ``_DONE``."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import math
-import shutil
 import signal
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
-from engine.components.catalog import NodesetManifest
 from engine.components.errors import HostFailure
 from engine.evaluation.early_stop import EarlyStopper
-from engine.evaluation.environment import describe
+from engine.evaluation.environment import batched_records, describe, nodeset_record
 from engine.evaluation.episode import Setting
-from engine.evaluation.launching import Launcher
+from engine.evaluation.group import Group
+from engine.evaluation.hosts import Hosts
 from engine.evaluation.loading import Loaded, load
 from engine.evaluation.models import longest_calls_sec, model_records
 from engine.evaluation.panel import step_budget_of
 from engine.evaluation.plan import (
     PlanError,
     PlannedEpisode,
+    choose_split,
+    common_multiple,
     cut_chunks,
     deal_groups,
-    plan_episodes,
+    plan_request,
     useful_workers,
 )
+from engine.evaluation.play import PlayGate
 from engine.evaluation.recorder import Recorder
-from engine.evaluation.slots import HostSlot
+from engine.evaluation.resuming import Earlier, read_earlier, remove_leftovers, reopened_summary
+from engine.evaluation.time_limit import TimeLimit
 from engine.evaluation.verdict import SetupRefused
 from engine.evaluation.worker import Worker
 from engine.graph.model import GraphError
-from engine.hosting.process import make_socket_dir
 from engine.models.client import ChatClient
 from engine.models.errors import ProfileError
 from engine.statistics.stopping import UntilWidth
-from engine.store.atomic import write_json
+from engine.store.disk import advice, box_failure
 from engine.store.episode_folders import folder_names
-from engine.store.records import (
-    BatchedRecord,
-    NodesetRecord,
-    RunStatus,
-    Spec,
-    WorkerProgress,
-    now_iso,
-    task_of,
-)
-from engine.store.rundir import RunDir
+from engine.store.fence import Fence, FencedError
+from engine.store.play import PlayAddress
+from engine.store.records import BatchedRecord, RunStatus, Spec, WorkerProgress, now_iso, task_of
+from engine.store.rundir import RunDir, RunDirError
 from engine.store.settings import SettingsError
 
 log = logging.getLogger(__name__)
 
-PREFERRED_SPLIT = "val_unseen"
-
 
 class Run:
-    """The run process's work. Use it once."""
+    """The run process's work, as the attempt of ``fence``. Use it once."""
 
-    def __init__(self, run: RunDir, spec: Spec) -> None:
+    def __init__(self, run: RunDir, spec: Spec, fence: Fence) -> None:
         self._run = run
         self._spec = spec
+        self._fence = fence
         self._request = spec.eval
-        self._summary = run.read_summary()
-        self._recorder = Recorder(run, self._summary, spec.needs.graph_hash, self._disk_failed)
-        self._sockets = make_socket_dir()
-        logs = run.attempt(run.read_job().attempt) / "hosts"
-        self._launcher = Launcher(run.run_id, logs, self._sockets, run.read_shared_urls())
-        self._shared: dict[str, HostSlot] = {}
-        self._own: list[dict[str, HostSlot]] = []
+        self._folder = run.attempt(fence.attempt)
+        self._summary = reopened_summary(run, spec)
+        self._recorder = Recorder(run, self._summary, spec.needs.graph_hash, fence, self._failed)
+        self._hosts: Hosts | None = None
         self._chat: ChatClient | None = None
+        self._gate: PlayGate | None = None
+        self._limit: TimeLimit | None = None
         self._workers: list[Worker] = []
         self._stopper: EarlyStopper | None = None
-        if self._request.until_width is not None:
-            rule = UntilWidth(self._request.until_metric, self._request.until_width)
-            self._stopper = EarlyStopper(rule, self._recorder, self._end_early)
-        self._preparation: asyncio.Task[None] | None = None
+        self._work: asyncio.Task[None] | None = None
         self._end: tuple[RunStatus, str | None] = ("completed", None)
+        self._fenced: FencedError | None = None
         self._over = False
 
     async def go(self) -> RunStatus:
-        """Play every episode, or stop on a signal, the time limit or a failure; write everything."""
-        self._summary.status = "running"
-        self._summary.started_at = now_iso()
-        write_json(self._run.summary, self._summary)
-        write_json(self._run.graph, self._spec.graph)
-        self._listen()
-        self._recorder.start()
-        self._preparation = asyncio.create_task(self._prepare())
+        """Play what has no finished row, or stop on a signal, the time limit or a failure; write everything.
+
+        Raises FencedError where the run came to be another attempt's: then nothing was written any more. And
+        OSError, where the last files could not be.
+        """
+        self._work = asyncio.create_task(self._everything())
         try:
-            await self._preparation
-            await asyncio.gather(*(self._work(worker) for worker in self._workers))
-            self._over = True
-            if self._stopper is not None:
-                await self._stopper.settle()
+            self._listen()
+            await self._work
         except asyncio.CancelledError:
             log.info("stopped before the first episode")
         except (GraphError, PlanError, SettingsError, ProfileError, SetupRefused, HostFailure) as error:
-            self._end = ("error", _told(error))
+            self.stop("error", self._told(error))
+        except (OSError, FencedError) as error:
+            self._failed(error)
         except Exception as error:
             log.exception("the run failed")
-            self._end = ("error", f"{type(error).__name__}: {error}")
-        await self._stop_hosts()
-        if self._chat is not None:
-            await self._chat.close()
+            self.stop("error", f"{type(error).__name__}: {error}")
+        await self._close()
+        if self._fenced is not None:
+            await self._recorder.close()
+            raise self._fenced
+        if self._end[0] == "aborted":  # by now, the signal's reason may be on the disk
+            self._end = self._asked()
         await self._recorder.finish(*self._end)
         return self._end[0]
 
@@ -112,8 +104,11 @@ class Run:
         if self._over or self._end[0] != "completed":
             return
         self._end = (status, reason)
-        if self._preparation is not None:
-            self._preparation.cancel()
+        self._cancel()
+
+    def _cancel(self) -> None:
+        if self._work is not None and not self._workers:
+            self._work.cancel()
         for worker in self._workers:
             worker.cancel()
 
@@ -123,161 +118,180 @@ class Run:
         for worker in self._workers:
             worker.cancel()
 
-    async def _work(self, worker: Worker) -> None:
+    async def _everything(self) -> None:
+        self._fence.check()
+        remove_leftovers(self._run)
+        await self._recorder.start()
+        await self._recorder.write(self._run.graph, self._spec.graph)
+        await self._prepare()
+        await asyncio.gather(*(self._run_worker(worker) for worker in self._workers))
+        self._over = True
+        if self._stopper is not None:
+            await self._stopper.settle()
+
+    async def _run_worker(self, worker: Worker) -> None:
         try:
             await worker.run()
+        except (OSError, FencedError) as error:
+            self._failed(error)
         except Exception as error:
             log.exception("a worker failed")
             self.stop("error", f"{type(error).__name__}: {error}")
 
     async def _prepare(self) -> None:
         """Everything before the first episode: graph, servers, the list of episodes, the workers."""
+        job = self._fence.job()
         self._recorder.show(activity="loading the graph")
         loaded = await asyncio.to_thread(load, self._run, self._spec)
         self._chat = loaded.chat
-        kinds = loaded.nodesets.values()
-        self._shared = {m.name: self._launcher.slot(m) for m in kinds if m.parallelism == "shared"}
-        self._own = [self._slots_of_a_worker(loaded, 0)]
+        before = self._regimes_before()
+        self._hosts = Hosts(self._run.run_id, self._folder / "hosts", self._run.read_shared_urls())
+        if job.kind == "play":
+            self._gate = PlayGate(self._first_worker, lambda: self.stop("cancelled", None))
+            address = PlayAddress(socket=str(await self._gate.open(self._hosts.sockets)))
+            await self._recorder.write(self._run.control, address)
         self._recorder.show(activity="starting " + ", ".join(loaded.nodesets))
-        await asyncio.gather(*(slot.ensure() for slot in (*self._shared.values(), *self._own[0].values())))
-        metadata = await self._metadata(loaded.env)
-        planned = self._planned(metadata)
-        await asyncio.to_thread(self._write_environment, loaded.chat)
+        await self._hosts.start(loaded.nodesets, before)
+        metadata = await self._hosts.metadata(loaded.env)
+        self._summary.config.split = choose_split(self._request.split, metadata)
+        planned = plan_request(self._request, self._summary.config.split, metadata)
+        await self._write_environment(self._hosts, loaded.chat)
+        names = folder_names((e.index, task_of(dict(e.selectors)), e.repeat) for e in planned)
+        episodes = [(e, self._run.episodes / name) for e, name in zip(planned, names, strict=True)]
+        earlier = await asyncio.to_thread(read_earlier, self._run, episodes, rerun_errors=job.rerun_errors)
         self._recorder.show(activity="")
-        self._staff(loaded, planned, metadata)
+        self._staff(self._setting(loaded, metadata), self._hosts, episodes, earlier)
 
-    def _staff(self, loaded: Loaded, planned: list[PlannedEpisode], metadata: Mapping[str, Any]) -> None:
-        setting = Setting(
+    def _setting(self, loaded: Loaded, metadata: Mapping[str, Any]) -> Setting:
+        chosen = {"dataset": self._request.dataset, "split": self._summary.config.split}
+        return Setting(
             run_id=self._run.run_id,
             request=self._request,
             plan=loaded.plan,
             env=loaded.env,
-            selectors=self._common_selectors(),
+            selectors={name: value for name, value in chosen.items() if value},
             env_step_budget=step_budget_of(metadata.get("step_budget")),
             chat=loaded.chat,
             longest_calls_sec=longest_calls_sec(loaded.chat, loaded.plan.graph),
             hooks=loaded.hooks,
             child_ports=loaded.child_ports,
+            guard=self._fence.check,
+            gate=self._gate,
         )
-        names = folder_names((e.index, task_of(dict(e.selectors)), e.repeat) for e in planned)
-        recycles = [m.recycle_after for m in loaded.nodesets.values() if m.parallelism == "replicated"]
+
+    def _staff(
+        self, setting: Setting, hosts: Hosts, episodes: list[tuple[PlannedEpisode, Any]], earlier: Earlier
+    ) -> None:
+        """Deal the episodes as at the first attempt, and take over what is finished of them."""
+        asked = self._request
+        if asked.until_width is not None:
+            rule = UntilWidth(asked.until_metric, asked.until_width)
+            self._stopper = EarlyStopper(rule, self._recorder, self._end_early, earlier.beyond)
         # To end early the list is played from its beginning on; else neighbours stay together.
         share = cut_chunks if self._stopper is None else deal_groups
-        together = _common_multiple(recycles)
-        workers = useful_workers(len(planned), self._request.worker_count, together)
-        self._own += [self._slots_of_a_worker(loaded, number) for number in range(1, workers)]
-        chunks = share(len(planned), workers, together)
-        self._summary.total_episodes = len(planned)
-        for number, chunk in enumerate(chunks):
+        together = common_multiple(hosts.recycled_after)
+        workers = useful_workers(len(episodes), 1 if self._gate else asked.worker_count, together)
+        self._summary.total_episodes = len(episodes)
+        self._summary.config.env_nodeset = setting.env.name if setting.env else None
+        self._recorder.adopt([*earlier.unfinished.values(), *earlier.finished.values()])
+        for number, chunk in enumerate(share(len(episodes), workers, together)):
             progress = WorkerProgress(worker_id=number, episodes_total=len(chunk), since=now_iso())
             self._recorder.progress.workers.append(progress)
-            episodes = [(planned[position], self._run.episodes / names[position]) for position in chunk]
-            own = self._own[number]
-            self._workers.append(
-                Worker(setting, progress, episodes, own, self._shared, self._recorder, self._stopper)
+            if number:
+                hosts.add_worker()
+            worker = Worker(
+                setting,
+                progress,
+                [episodes[position] for position in chunk],
+                earlier.finished,
+                hosts.own[number],
+                hosts.shared,
+                Group(hosts.own[number].values(), together),
+                self._folder / "replayed",
+                self._recorder,
+                self._stopper,
             )
+            self._workers.append(worker)
+            for position in chunk:
+                if position in earlier.finished:
+                    worker.count(earlier.finished[position])
+        if self._stopper is not None:
+            for planned, folder in episodes:
+                if planned.position in earlier.finished:
+                    self._stopper.ended(planned.position, earlier.finished[planned.position], folder)
+                elif planned.position in earlier.unfinished:
+                    self._stopper.stands(planned.position, earlier.unfinished[planned.position], folder)
 
-    def _slots_of_a_worker(self, loaded: Loaded, number: int) -> dict[str, HostSlot]:
-        replicated = [m for m in loaded.nodesets.values() if m.parallelism == "replicated"]
-        return {m.name: self._launcher.slot(m, f"#{number}") for m in replicated}
+    def _first_worker(self) -> WorkerProgress | None:
+        return next(iter(self._recorder.progress.workers), None)
 
-    async def _metadata(self, env: NodesetManifest | None) -> Mapping[str, Any]:
-        """``get_eval_metadata`` of the environment; empty where there is none."""
-        if env is None:
-            return {}
-        slot = self._shared.get(env.name) or self._own[0][env.name]
-        client = (await slot.ensure()).connect(self._run.run_id)
-        try:
-            answer = await client.metadata(env.first_reset_deadline_sec)
-        finally:
-            await client.close()
-        if not isinstance(answer, Mapping):
-            raise SetupRefused(f"{env.name}: get_eval_metadata answered {type(answer).__name__}, not a dict")
-        return answer
+    def _regimes_before(self) -> list[BatchedRecord]:
+        """Those under which an earlier attempt has left rows."""
+        if not self._run.episode_rows.exists():
+            return []
+        with suppress(RunDirError):
+            return self._run.read_environment().batched
+        return []
 
-    def _planned(self, metadata: Mapping[str, Any]) -> list[PlannedEpisode]:
-        request, config = self._request, self._summary.config
-        splits = [str(split) for split in metadata.get("splits") or ()]
-        if request.split and splits and request.split not in splits:
-            raise PlanError(f"there is no split {request.split!r}; the environment has {', '.join(splits)}")
-        config.split = request.split or (
-            PREFERRED_SPLIT if PREFERRED_SPLIT in splits else next(iter(splits), "")
-        )
-        counts = metadata.get("episode_counts") or {}
-        return plan_episodes(
-            count=request.episode_count,
-            start=request.start_episode_index,
-            indices=request.episode_indices,
-            selectors=request.selectors,
-            episode_selectors=request.episode_selectors,
-            run_seed=request.seed,
-            available=counts.get(config.split),
-            repeats=request.repeats,
-        )
-
-    def _common_selectors(self) -> dict[str, object]:
-        chosen = {"dataset": self._request.dataset, "split": self._summary.config.split}
-        return {name: value for name, value in chosen.items() if value}
-
-    def _write_environment(self, chat: ChatClient) -> None:
-        slots = {**self._shared, **self._own[0]}
-        nodesets = [_nodeset_record(slot) for slot in slots.values()]
-        batched = [record for slot in self._shared.values() for record in _batched_records(slot)]
-        described = describe(self._run, self._spec, nodesets, batched, model_records(chat))
-        write_json(self._run.environment, described)
+    async def _write_environment(self, hosts: Hosts, chat: ChatClient) -> None:
+        nodesets = [nodeset_record(slot) for slot in hosts.all_of_first().values()]
+        batched = [record for slot in hosts.shared.values() for record in batched_records(slot)]
+        models = model_records(chat)
+        described = await asyncio.to_thread(describe, self._run, self._spec, nodesets, batched, models)
+        await self._recorder.write(self._run.environment, described)
 
     def _listen(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self.stop, "cancelled", None)
+            loop.add_signal_handler(number, self._on_signal)
         if self._request.timeout_sec is not None:
             told = f"the run's time limit of {self._request.timeout_sec:g} s was reached"
-            loop.call_later(self._request.timeout_sec, self.stop, "error", told)
+            self._limit = TimeLimit(
+                self._request.timeout_sec, lambda: self.stop("error", told), self._waited_sec
+            )
 
-    def _disk_failed(self, error: OSError) -> None:
-        self.stop("error", f"the run's files cannot be written: {error}")
+    def _waited_sec(self) -> float:
+        return self._gate.waited_sec if self._gate is not None else 0.0
 
-    async def _stop_hosts(self) -> None:
-        slots = [*self._shared.values(), *(slot for own in self._own for slot in own.values())]
-        await asyncio.gather(*(slot.recycle() for slot in slots))
-        shutil.rmtree(self._sockets, ignore_errors=True)
+    def _on_signal(self) -> None:
+        self.stop(*self._asked())
 
-
-def _told(error: Exception) -> str:
-    detail = error.detail if isinstance(error, HostFailure) else ""
-    return f"{error}\n{detail}".strip()
-
-
-def _common_multiple(counts: list[int | None]) -> int | None:
-    """Where every recycled nodeset begins afresh at once; None where none is recycled."""
-    known = [count for count in counts if count is not None]
-    return math.lcm(*known) if known else None
-
-
-def _nodeset_record(slot: HostSlot) -> NodesetRecord:
-    return NodesetRecord(
-        name=slot.manifest.name,
-        source_hash=slot.manifest.source_hash,
-        url=slot.borrowed_from,
-        parallelism=slot.manifest.parallelism,
-        determinism=slot.manifest.determinism,
-        python=str(slot.manifest_there.get("executable", "")),
-        versions=slot.manifest_there.get("versions", {}),
-    )
-
-
-def _batched_records(slot: HostSlot) -> list[BatchedRecord]:
-    return [
-        BatchedRecord(
-            nodeset=slot.manifest.name,
-            tool=label,
-            regime=str(record.get("regime", "")),
-            shape=record.get("shape"),
-            threads=record.get("threads"),
-            cpu=str(record.get("cpu", "")),
-            versions=record.get("versions", {}),
-            digest=str(record.get("digest", "")),
-            rows=record.get("rows", 0),
+    def _asked(self) -> tuple[RunStatus, str | None]:
+        """What end job.json asks for; ``aborted``, to be resumed, where it asks for none."""
+        with suppress(OSError, FencedError):
+            job = self._fence.job()
+            if job.cancel_requested_at is not None:
+                return ("error", job.stop_reason) if job.stop_reason else ("cancelled", None)
+        return "aborted", (
+            "its process was told to end (SIGTERM) by nobody who had asked for that: its backend is gone,"
+            f" or it was done by hand. `evaltower resume {self._run.run_id}` plays the rest"
         )
-        for label, record in slot.manifest_there.get("batching", {}).items()
-    ]
+
+    def _failed(self, error: OSError | FencedError) -> None:
+        """Nothing can be written any more, or nothing may be."""
+        if isinstance(error, FencedError):
+            self._fenced = self._fenced or error
+            self._cancel()
+        else:
+            self.stop("error", self._told(error))
+
+    def _told(self, error: Exception) -> str:
+        refused = error if isinstance(error, OSError) else box_failure(error)
+        if refused is not None:
+            return f"{advice(refused)}, then `evaltower resume {self._run.run_id}`"
+        detail = error.detail if isinstance(error, HostFailure) else ""
+        return f"{error}\n{detail}".strip()
+
+    async def _close(self) -> None:
+        """End everything that is not the files."""
+        if self._limit is not None:
+            self._limit.cancel()
+        if self._gate is not None:
+            await self._gate.close()
+            with suppress(OSError, FencedError):
+                self._fence.check()
+                self._run.control.unlink(missing_ok=True)
+        if self._hosts is not None:
+            await self._hosts.stop()
+        if self._chat is not None:
+            await self._chat.close()

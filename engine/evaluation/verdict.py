@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from engine.components.errors import HostFailure
+from engine.store.disk import advice, box_failure
 from engine.store.records import EpisodeStatus, ErrorClass, Termination
 
 NAMED_NODE_ERRORS = 3
@@ -27,7 +28,7 @@ class SetupRefused(Exception):
 
 
 class InfraError(Exception):
-    """The box failed the episode (disk full, time limit), not the agent."""
+    """The box failed the episode (its time limit, its group's past), not the agent."""
 
     def __init__(self, message: str, termination: Termination = "exception") -> None:
         super().__init__(message)
@@ -35,9 +36,14 @@ class InfraError(Exception):
 
 
 def of_exception(error: BaseException) -> Verdict:
-    """The verdict on an episode that an exception, or its cancellation, ended."""
+    """The verdict on an episode that an exception, or its cancellation, ended.
+
+    One whose files the box refuses is as good as never begun: a resume plays it again.
+    """
     if isinstance(error, asyncio.CancelledError):
         return Verdict("cancelled", "cancelled", "cancelled while it was running")
+    if (refused := box_failure(error)) is not None:
+        return Verdict("cancelled", "cancelled", f"it could not go on: {advice(refused)}")
     if isinstance(error, HostFailure):
         return Verdict("error", error.termination, str(error), "infra")
     if isinstance(error, InfraError):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import shutil
 from collections.abc import Mapping, Sequence
@@ -10,53 +9,67 @@ from pathlib import Path
 
 from engine.evaluation.early_stop import EarlyStopper
 from engine.evaluation.episode import Episode, Setting
+from engine.evaluation.group import Group, Past
 from engine.evaluation.plan import PlannedEpisode
 from engine.evaluation.recorder import Recorder
 from engine.evaluation.slots import HostSlot
-from engine.store.records import EpisodeRow, WorkerProgress
+from engine.store.records import EpisodeRow, WorkerProgress, now_iso
 
 log = logging.getLogger(__name__)
 
 
 class Worker:
-    """Plays ``episodes`` in order. ``own``: its replicated nodesets; ``shared``: the run's. ``stopper`` is
-    told of each."""
+    """Plays ``episodes`` in order, but those that are ``finished``, by their position, already.
+
+    ``own``: its replicated nodesets; ``shared``: the run's. ``group``: what these may remember; what must be
+    played again for that leaves its files in ``scratch``. ``stopper`` is told of each.
+    """
 
     def __init__(
         self,
         setting: Setting,
         progress: WorkerProgress,
         episodes: Sequence[tuple[PlannedEpisode, Path]],
+        finished: Mapping[int, EpisodeRow],
         own: Mapping[str, HostSlot],
         shared: Mapping[str, HostSlot],
+        group: Group,
+        scratch: Path,
         recorder: Recorder,
         stopper: EarlyStopper | None,
     ) -> None:
         self._setting = setting
         self._progress = progress
         self._episodes = episodes
+        self._finished = finished
         self._own = own
         self._shared = shared
+        self._group = group
+        self._scratch = scratch
         self._recorder = recorder
         self._stopper = stopper
         self._cancelled = False
         self._episode: Episode | None = None
 
     async def run(self) -> None:
-        """Every row is on disk when this returns. Raises OSError where one cannot be written."""
+        """Every row is on disk when this returns. Raises OSError and FencedError where one cannot be."""
         for planned, folder in self._episodes:
-            await self._recycle_before(planned)
-            if self._cancelled:
-                break
-            row = await self._played(planned, folder)
-            await self._recorder.record(row, folder)
-            self._count(row)
-            if self._stopper is not None:
-                self._stopper.ended(planned.position, row, folder)
-            await self._recycle_when_large()
+            self._group.enter(planned)
+            row = self._finished.get(planned.position)
+            if row is None:
+                row = await self._played(planned, folder)
+                if row is None:
+                    break
+                await self._recorder.record(row, folder)
+                self.count(row)
+                if self._stopper is not None:
+                    self._stopper.ended(planned.position, row, folder)
+                await self._recycle_when_large()
+            self._group.note(planned, row, folder.name)
         self._progress.state = "done"
         self._recorder.show()
-        await asyncio.gather(*(slot.recycle() for slot in self._own.values()))
+        for slot in self._own.values():
+            await slot.recycle()
 
     def cancel(self) -> None:
         """End the episode that is being played, and begin no other."""
@@ -64,26 +77,75 @@ class Worker:
         if self._episode is not None:
             self._episode.cancel()
 
-    async def _played(self, planned: PlannedEpisode, folder: Path) -> EpisodeRow:
+    def count(self, row: EpisodeRow) -> None:
+        """An episode of its share has its row."""
+        self._progress.episodes_done += 1
+        self._progress.steps_done += row.step_count
+
+    async def _played(self, planned: PlannedEpisode, folder: Path) -> EpisodeRow | None:
+        """Its row; None where the worker was cancelled before it began."""
         tries = 1 + self._setting.request.retries
-        while True:
-            self._begin(planned)
-            _empty(folder)
-            slots = {**self._shared, **self._own}
-            self._episode = Episode(
-                self._setting, planned, folder, slots, self._progress, self._recorder.show
-            )
-            row = await self._episode.play()
+        while not self._cancelled:
+            failed = await self._relive(await self._group.ready(planned))
+            if self._cancelled:
+                break
+            row = self._unplayed(planned, failed) if failed else await self._once(planned, folder)
             tries -= 1
             if row.error_class != "infra" or tries == 0 or self._cancelled:
                 return row
             log.warning("episode %d is played again: %s", planned.index, row.error)
+        return None
 
-    async def _recycle_before(self, planned: PlannedEpisode) -> None:
-        for slot in self._own.values():
-            after = slot.manifest.recycle_after
-            if after is not None and planned.position % after == 0:
-                await slot.recycle()
+    async def _once(self, planned: PlannedEpisode, folder: Path) -> EpisodeRow:
+        self._begin(planned)
+        self._setting.guard()
+        _empty(folder)
+        slots = {**self._shared, **self._own}
+        episode = Episode(self._setting, planned, folder, slots, self._progress, self._recorder.show)
+        self._episode = episode
+        row = await episode.play()
+        if episode.refused is not None:
+            self._recorder.refused(episode.refused)
+        return row
+
+    async def _relive(self, past: Sequence[Past]) -> EpisodeRow | None:
+        """Have fresh processes play what they may remember; the row that failed, if one did."""
+        if past:
+            indices = ", ".join(str(p.planned.index) for p in past)
+            log.info("episodes %s are played again, as the next ones may depend on them", indices)
+        for planned, before, name in past:
+            if self._cancelled:
+                break
+            await self._group.begin(planned)
+            row = await self._once(planned, self._scratch / name)
+            if row.status == "cancelled" or row.error_class == "infra":
+                return row
+            if row.trajectory_digest == before.trajectory_digest:
+                shutil.rmtree(self._scratch / name)
+            else:
+                told = (
+                    "episode %d went another way than before (%s against %s): its environment does not repeat"
+                )
+                log.warning(told, planned.index, self._scratch / name, name)
+        return None
+
+    def _unplayed(self, planned: PlannedEpisode, failed: EpisodeRow) -> EpisodeRow:
+        now = now_iso()
+        return EpisodeRow(
+            episode_index=planned.index,
+            status="error",
+            termination="exception",
+            error=f"episode {failed.episode_index}, which comes before it in the same process, could not be"
+            f" played again: {failed.error}",
+            error_class="infra",
+            failure=failed.failure,
+            selectors=dict(planned.selectors),
+            repeat=planned.repeat,
+            worker_id=self._progress.worker_id,
+            started_at=now,
+            finished_at=now,
+            seed=planned.seed,
+        )
 
     async def _recycle_when_large(self) -> None:
         for name, slot in self._own.items():
@@ -99,11 +161,8 @@ class Worker:
         self._progress.step = 0
         self._progress.budget = None
 
-    def _count(self, row: EpisodeRow) -> None:
-        self._progress.episodes_done += 1
-        self._progress.steps_done += row.step_count
-
 
 def _empty(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        shutil.rmtree(folder)
     folder.mkdir(parents=True)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
+
+from engine.store.disk import named
 
 LARGEST_BUFFER = 1 << 20
 """Bytes that are held at most before they are written."""
 
 
 class AppendFile:
-    """Made with its first line. One writer; raises OSError that names the file."""
+    """Made with its first line. One writer; raises OSError that names the file. ``before``: called before
+    each write, and what it raises is passed on."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, before: Callable[[], object] | None = None) -> None:
         self._path = path
+        self._before = before
         self._buffer = bytearray()
         self._file: int | None = None
 
@@ -28,13 +33,15 @@ class AppendFile:
         """Write what was gathered. What cannot be written is kept for the next time."""
         if not self._buffer:
             return
+        if self._before is not None:
+            self._before()
         try:
             if self._file is None:
                 self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
             while self._buffer:
                 del self._buffer[: os.write(self._file, self._buffer)]
         except OSError as error:
-            raise self._named(error) from error
+            raise named(error, self._path) from error
 
     def close(self) -> None:
         """Flush, and see it on the disk."""
@@ -43,11 +50,8 @@ class AppendFile:
             if self._file is not None:
                 os.fsync(self._file)
         except OSError as error:
-            raise self._named(error) from error
+            raise named(error, self._path) from error
         finally:
             if self._file is not None:
                 os.close(self._file)
                 self._file = None
-
-    def _named(self, error: OSError) -> OSError:
-        return OSError(error.errno, error.strerror, str(self._path))

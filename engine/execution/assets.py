@@ -15,6 +15,8 @@ from typing import Any
 import numpy
 from PIL import Image
 
+from engine.store.disk import named
+
 FOLDER = "assets"
 PENDING_LIMIT = 64
 """Files that may wait for the disk, over all episodes of the process; beyond it, the run waits for them."""
@@ -42,11 +44,15 @@ WRITER = AssetWriter()
 
 
 class Assets:
-    """The files under ``assets/`` of one episode's folder, by content."""
+    """The files under ``assets/`` of one episode's folder, by content. ``before``: called before each write,
+    and what it raises is passed on."""
 
-    def __init__(self, episode: Path, writer: AssetWriter = WRITER) -> None:
+    def __init__(
+        self, episode: Path, writer: AssetWriter = WRITER, before: Callable[[], object] | None = None
+    ) -> None:
         self._folder = episode / FOLDER
         self._writer = writer
+        self._before = before
         self._by_content: dict[tuple[str, bytes], str] = {}
         self._taken: set[str] = set()
         self._pending: deque[Future[None]] = deque()
@@ -80,13 +86,25 @@ class Assets:
         if known is not None:
             return known
         if not self._taken:
+            if self._before is not None:
+                self._before()
             self._folder.mkdir(parents=True, exist_ok=True)
         file_name = self._unused(name, kind)
         path = self._folder / file_name
-        self._pending.append(self._writer.submit(lambda: _write(path, encode(value))))
+        self._pending.append(self._writer.submit(lambda: self._write(path, encode(value))))
         place = f"{FOLDER}/{file_name}"
         self._by_content[kind, content] = place
         return place
+
+    def _write(self, path: Path, content: bytes) -> None:
+        part = path.with_name(path.name + ".part")  # a reader never sees half a file
+        if self._before is not None:
+            self._before()
+        try:
+            part.write_bytes(content)
+            os.replace(part, path)
+        except OSError as error:
+            raise named(error, path) from error
 
     def _unused(self, name: str, extension: str) -> str:
         stem = re.sub(r"[^A-Za-z0-9._-]+", "-", name)[:_LONGEST_NAME]
@@ -113,9 +131,3 @@ def _npz(array: numpy.ndarray[Any, Any]) -> bytes:
     buffer = io.BytesIO()
     numpy.savez_compressed(buffer, array=array)
     return buffer.getvalue()
-
-
-def _write(path: Path, content: bytes) -> None:
-    part = path.with_name(path.name + ".part")  # a reader never sees half a file
-    part.write_bytes(content)
-    os.replace(part, path)

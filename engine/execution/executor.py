@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from engine.components.builtin_ports import resolve_builtin
@@ -38,6 +38,7 @@ class Executor:
     (ends of loops, boundaries, sinks). ``budget``: the episode's steps, from 1 on. ``progress`` gets the step
     and the node about to fire. ``stop`` is asked before each firing, and answers why the episode has to end
     or None; the verdict is still attempted then. ``resolve``: the ports of dynamic children, by their type.
+    ``gate`` is waited for before each step of a root loop, which it gets; where there is none, before all.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Executor:
         stop: Callable[[], str | None],
         hooks: Hooks | None = None,
         resolve: PortResolver = resolve_builtin,
+        gate: Callable[[int], Awaitable[None]] | None = None,
     ) -> None:
         self.outcome = Outcome()
         self._hooks = hooks or Hooks()
@@ -62,6 +64,7 @@ class Executor:
         self._log = log
         self._progress = progress
         self._stop = stop
+        self._gate = gate
         self._episode = episode
         self._firer = Firer(handlers, episode, containers, log, self.outcome, self._hooks, resolve)
         self._queue: deque[LiveNode] = deque()
@@ -75,6 +78,8 @@ class Executor:
 
     async def run(self) -> Outcome:
         """Run to the end, whatever the nodes do. Raises what the log's disk raises, and on cancellation."""
+        if not self._graph.roots:
+            await self._pass_gate()
         await self._tell_start()
         self._containers.signal("run_start")
         for node in self._graph.entries:
@@ -241,7 +246,13 @@ class Executor:
             node.open = True
             self._offer(node)
 
+    async def _pass_gate(self) -> None:
+        if self._gate is not None:
+            await self._gate(self.outcome.steps)
+
     async def _iterate(self, loop: LiveLoop) -> None:
+        if loop.parent is None:
+            await self._pass_gate()
         self._containers.signal("step_start")
         slots, notes = await self._firer.through_hooks(loop.iter_in, self._step, dict(loop.slots))
         outputs = {"step": loop.count, **slots}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
@@ -50,16 +50,19 @@ class EpisodeLog:
 
     Lines become readable at each boundary, in one write. ``keep_arrays``: arrays are kept as npz instead of a
     summary. Any method may raise OSError; the lines that it could not write are tried again with the next.
+    ``before``: called before each write, and what it raises is passed on.
     """
 
-    def __init__(self, folder: Path, *, keep_arrays: bool = False) -> None:
+    def __init__(
+        self, folder: Path, *, keep_arrays: bool = False, before: Callable[[], object] | None = None
+    ) -> None:
         for name in (LOG, TRACE, CONTAINERS):
             (folder / name).unlink(missing_ok=True)
         shutil.rmtree(folder / FOLDER, ignore_errors=True)
-        self._log = AppendFile(folder / LOG)
-        self._trace = AppendFile(folder / TRACE)
-        self._containers = AppendFile(folder / CONTAINERS)
-        self._assets = Assets(folder)
+        self._log = AppendFile(folder / LOG, before)
+        self._trace = AppendFile(folder / TRACE, before)
+        self._containers = AppendFile(folder / CONTAINERS, before)
+        self._assets = Assets(folder, before=before)
         self._digests = _ArrayDigests()
         self._canonical = Canonical(self._digests.of)
         self._values = LogValues(self._assets, self._digests.of, keep_arrays)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,16 +13,26 @@ from typing import Any
 from engine.store.strict_json import encode_indented
 
 
-def write_json(path: Path, value: Any, *, durable: bool = True) -> None:
+def write_json(
+    path: Path, value: Any, *, durable: bool = True, before: Callable[[], object] | None = None
+) -> None:
     """Replace ``path`` by ``value`` as strict JSON. See :func:`write_bytes`."""
-    write_bytes(path, encode_indented(value), durable=durable)
+    write_bytes(path, encode_indented(value), durable=durable, before=before)
 
 
-def write_bytes(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o666) -> None:
+def write_bytes(
+    path: Path,
+    data: bytes,
+    *,
+    durable: bool = True,
+    mode: int = 0o666,
+    before: Callable[[], object] | None = None,
+) -> None:
     """Replace ``path`` by ``data``: temporary file in the same folder, fsync, rename, fsync of the folder.
 
     ``durable`` False leaves out both fsyncs: right for what is rewritten several times a second and means
-    nothing after a power cut. ``mode``: of the file, as far as the umask lets. Raises OSError (a full disk
+    nothing after a power cut. ``mode``: of the file, as far as the umask lets. ``before``: called as the last
+    thing before the rename, and what it raises is passed on. Raises OSError that names ``path`` (a full disk
     among them); ``path`` is then as it was, and no temporary file is left.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
@@ -30,9 +42,14 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o
             file.flush()
             if durable:
                 os.fsync(file.fileno())
+        if before is not None:
+            before()
         os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     if durable:
         fsync_folder(path.parent)

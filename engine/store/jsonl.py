@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
 
+from engine.store.disk import named
 from engine.store.strict_json import encode
 
 T = TypeVar("T")
@@ -21,23 +22,32 @@ class LineAppender:
     """Appends lines to a file that only this process writes.
 
     A torn last line, of a writer that was killed or met a full disk, is closed off by a newline first, so
-    that it costs itself and not the line after it.
+    that it costs itself and not the line after it. ``before``: called before each line, and what it raises is
+    passed on.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, before: Callable[[], object] | None = None) -> None:
+        self._path = path
+        self._before = before
         self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
         size = os.fstat(self._fd).st_size
         self._torn = size > 0 and os.pread(self._fd, 1, size - 1) != b"\n"
 
     def append(self, value: Any, *, durable: bool = True) -> None:
-        """Write one line, and fsync it where ``durable``. Raises OSError; the file stays readable."""
+        """Write one line, and fsync it where ``durable``. Raises OSError that names the file, which stays
+        readable."""
         data = (b"\n" if self._torn else b"") + encode(value) + b"\n"
+        if self._before is not None:
+            self._before()
         self._torn = True
-        while data:
-            data = data[os.write(self._fd, data) :]
-        self._torn = False
-        if durable:
-            os.fsync(self._fd)
+        try:
+            while data:
+                data = data[os.write(self._fd, data) :]
+            self._torn = False
+            if durable:
+                os.fsync(self._fd)
+        except OSError as error:
+            raise named(error, self._path) from error
 
     def close(self) -> None:
         os.close(self._fd)

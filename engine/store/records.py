@@ -28,6 +28,7 @@ Termination = Literal[
 ]
 ErrorClass = Literal["infra", "graph", "config"]
 Scoring = Literal["none", "pending", "final"]
+WorkerState = Literal["starting", "resetting", "running", "waiting", "done"]
 Determinism = Literal["exact", "seeded", "none"]
 
 SCHEMA = 1
@@ -124,8 +125,8 @@ class Job(msgspec.Struct, kw_only=True):
     attempt counts from 1; only the holder of ``token`` may write the run's files. process: the shim above the
     run's processes, or the backend until there is one. cancel_requested_at: the intent to end it, which holds
     until its tree is empty; stop_reason: why it is to end as ``error``, empty where as ``cancelled``. reason:
-    why it waits, in words. rerun_errors: what the box failed is played again, too. admit_charges: resource →
-    MB.
+    why it waits, in words. rerun_errors: what the box failed is played again, too. may_retry: where the box
+    fails this attempt, the run is queued again. admit_charges: resource → MB.
     """
 
     run_id: str
@@ -138,6 +139,7 @@ class Job(msgspec.Struct, kw_only=True):
     stop_reason: str = ""
     reason: str = ""
     rerun_errors: bool = False
+    may_retry: bool = False
     gpus: list[str] = []
     admit_charges: dict[str, float] = {}
     admit_basis: dict[str, str] = {}
@@ -288,14 +290,14 @@ class Summary(SummaryHead, kw_only=True):
 
 class WorkerProgress(msgspec.Struct, kw_only=True):
     """One worker now. step counts root-loop iterations begun; budget is its limit; node: id of the node
-    firing.
+    firing, or to fire where it is ``waiting`` for whoever plays it by hand.
 
     since: when that node (or this state) began. episodes_done of episodes_total: this worker's share.
     steps_done: root-loop iterations over all its episodes.
     """
 
     worker_id: int
-    state: Literal["starting", "resetting", "running", "done"] = "starting"
+    state: WorkerState = "starting"
     episode_index: int | None = None
     task: str = ""
     step: int = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -67,6 +68,11 @@ class RunDir:
         return self.path / "progress.json"
 
     @property
+    def control(self) -> Path:
+        """Where a run that is played by hand listens."""
+        return self.path / "control.json"
+
+    @property
     def done(self) -> Path:
         return self.path / "_DONE"
 
@@ -112,9 +118,9 @@ class RunDir:
         except FileNotFoundError:
             return False
 
-    def mark_done(self) -> None:
-        """Write ``_DONE``, the last file of a run."""
-        write_bytes(self.done, now_iso().encode() + b"\n")
+    def mark_done(self, before: Callable[[], object] | None = None) -> None:
+        """Write ``_DONE``, the last file of a run. ``before``: as of :func:`write_bytes`."""
+        write_bytes(self.done, now_iso().encode() + b"\n", before=before)
 
 
 def read_json(path: Path, record: type[T]) -> T:

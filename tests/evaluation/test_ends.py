@@ -20,7 +20,7 @@ from engine.store.records import EpisodeFile
 from engine.store.rundir import RunDir
 from engine.store.runs import read_rows, view_run
 from tests.fakes.graphs import env_graph
-from tests.fakes.real_runs import RUN_DEADLINE_SEC, finished, make_root, started
+from tests.fakes.real_runs import RUN_DEADLINE_SEC, ask_to_end, finished, make_root, started
 
 GRAPH = env_graph("env_faulty")
 STRICT = {"parse_constant": lambda name: pytest.fail(f"{name} in JSON")}
@@ -80,6 +80,7 @@ def test_a_cancelled_run_records_what_it_was_playing(root: Path) -> None:
     with started(root, GRAPH, episode_count=6, selectors=selectors, per_step_budget_sec=60) as (run, process):
         until(lambda: is_hanging(run), process)
         assert len(processes_of(run)) == 2  # the run, and its environment
+        ask_to_end(run)
         process.send_signal(signal.SIGTERM)
         assert process.wait(RUN_DEADLINE_SEC) == 1
         summary = run.read_summary()

@@ -20,7 +20,7 @@ ERRORS = [
         (HostCrashed("gone"), "env_crash", "infra"),
         (HostStartFailed("no interpreter"), "env_crash", "infra"),
         (InfraError("time limit", "timeout"), "timeout", "infra"),
-        (OSError(28, "No space left on device"), "exception", "infra"),
+        (OSError(2, "No such file or directory"), "exception", "infra"),
         (SetupRefused("no such split"), "exception", "config"),
         (KeyError("x"), "exception", "graph"),
     ],
@@ -29,6 +29,16 @@ def test_who_is_to_blame(error: Exception, termination: str, error_class: str) -
     verdict = of_exception(error)
     assert (verdict.status, verdict.termination, verdict.error_class) == ("error", termination, error_class)
     assert verdict.error
+
+
+def test_what_the_box_refuses_is_played_again_by_a_resume() -> None:
+    full = OSError(28, "No space left on device", "/data/log.jsonl")
+    host = HostStartFailed("env_x did not start")
+    host.__cause__ = full
+    for error in (full, host):
+        verdict = of_exception(error)
+        assert (verdict.status, verdict.termination, verdict.error_class) == ("cancelled", "cancelled", None)
+        assert "/data/log.jsonl: No space left on device: make room on that disk" in str(verdict.error)
 
 
 def test_the_first_three_node_errors_are_named() -> None:
