@@ -72,30 +72,33 @@ def ctrl_c_cancels(control: Control, runs: Callable[[], Sequence[str]]) -> Itera
     """
     interrupts: list[int] = []
 
-    def cancel(grace_sec: float | None) -> None:
-        from engine.control.reports import AlreadyOverError, ControlError
-
-        for run in runs():
-            try:
-                control.cancel(run, grace_sec)
-            except AlreadyOverError:
-                continue
-            except ControlError as error:
-                say(f"error: {run} is not cancelled: {error}", "red")
-
     def on_interrupt(number: int, frame: FrameType | None) -> None:
         interrupts.append(number)
         first = len(interrupts) == 1
         if first:
             say("cancelling; press Ctrl-C again to end it at once")
         # In a thread of its own: the main one may be in the middle of a verb.
-        threading.Thread(target=cancel, args=(None if first else 0.0,), daemon=True).start()
+        grace = None if first else 0.0
+        threading.Thread(target=lambda: cancel_all(control, runs(), grace), daemon=True).start()
 
     before = signal.signal(signal.SIGINT, on_interrupt)
     try:
         yield interrupts
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def cancel_all(control: Control, runs: Sequence[str], grace_sec: float | None = None) -> None:
+    """Cancel those that are not over; one that cannot be is told of."""
+    from engine.control.reports import AlreadyOverError, ControlError
+
+    for run in runs:
+        try:
+            control.cancel(run, grace_sec)
+        except AlreadyOverError:
+            continue
+        except ControlError as error:
+            say(f"error: {run} is not cancelled: {error}", "red")
 
 
 @contextmanager

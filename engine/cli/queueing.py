@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from engine.cli.output import say
+from engine.cli.progress import clock
 
 if TYPE_CHECKING:
     from engine.control.protocol import Control
@@ -97,6 +99,18 @@ def ordinal(number: int) -> str:
     """``1st``, ``2nd``, ``3rd``, ``11th``."""
     ending = "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{ending}"
+
+
+def gigabytes(mb: float | None) -> str:
+    """Memory as people read it, in GB of 2**30 bytes; ``?`` where it is not known."""
+    return "?" if mb is None else f"{mb / 1024:.1f} GB"
+
+
+def ago(moment: str | None) -> str:
+    """How long ago an ISO time was; ``-`` where there is none."""
+    if not moment:
+        return "-"
+    return clock(max(0.0, time.time() - datetime.fromisoformat(moment).timestamp()))
 
 
 def place_in(queue: QueueReport, run: str) -> str:

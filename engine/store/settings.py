@@ -77,11 +77,22 @@ class Admission(msgspec.Struct, frozen=True, kw_only=True):
     grace: ZeroOrMore = 30.0
 
 
+class Experiment(msgspec.Struct, frozen=True, kw_only=True):
+    """``[experiments.NAME]``: what is submitted under this name. vram_mb: GPU memory that it takes; None is
+    unknown, 0 is no GPU. exclusive_gpu: alone on its card. defaults: fields of a start request (contract
+    rest-api.md) for where the submitter gives none.
+    """
+
+    vram_mb: ZeroOrMore | None = None
+    exclusive_gpu: bool = False
+    defaults: dict[str, Any] = {}
+
+
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """The whole file. A section without a type of its own is read by whoever it is for."""
 
     profiles: dict[str, Profile] = {}
-    experiments: dict[str, Any] = {}
+    experiments: dict[str, Experiment] = {}
     slurm: dict[str, Any] = {}
     keys: dict[str, Any] = {}
     ui: dict[str, Any] = {}
@@ -102,8 +113,9 @@ def read_settings(root: Path) -> Settings:
     if problems:
         raise SettingsError(problems)
     profiles = _profiles(tables.pop("profiles", {}))
+    experiments = _experiments(tables.pop("experiments", {}))
     admission = _admission(tables.pop("admission", {}))
-    return Settings(profiles=profiles, admission=admission, **tables)
+    return Settings(profiles=profiles, experiments=experiments, admission=admission, **tables)
 
 
 def _profiles(tables: Mapping[str, Any]) -> dict[str, Profile]:
@@ -120,6 +132,22 @@ def _profiles(tables: Mapping[str, Any]) -> dict[str, Profile]:
     if problems:
         raise SettingsError(problems)
     return profiles
+
+
+def _experiments(tables: Mapping[str, Any]) -> dict[str, Experiment]:
+    experiments: dict[str, Experiment] = {}
+    problems: list[str] = []
+    for name, table in tables.items():
+        where = f"[experiments.{name}]"
+        if isinstance(table, dict):
+            problems += _unknown(table, Experiment, where, "key")
+        try:
+            experiments[name] = msgspec.convert(table, Experiment)
+        except msgspec.ValidationError as error:
+            problems.append(f"{where}: {error}")
+    if problems:
+        raise SettingsError(problems)
+    return experiments
 
 
 def _admission(table: Mapping[str, Any]) -> Admission:

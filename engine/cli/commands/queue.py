@@ -1,0 +1,86 @@
+"""``evaltower queue``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from engine.cli.app import App
+from engine.cli.each import json_option
+from engine.cli.output import Cell, put, put_json, put_table, put_wrapped, say
+from engine.cli.queueing import ago, gigabytes
+
+if TYPE_CHECKING:
+    from engine.control.queue_reports import QueuedRun, QueueReport, RunningRun
+
+
+@click.command("queue")
+@json_option
+@click.pass_obj
+def command(app: App, /, *, as_json: bool) -> None:
+    """Show what runs, and what waits, in its order and with its reason."""
+    report = app.operating.queue()
+    if as_json:
+        put_json(report)
+        return
+    if report.playing:
+        put_wrapped(f"{report.playing} is played by hand: nothing else starts until it has ended.", "yellow")
+    if report.paused:
+        put_wrapped("The queue is paused (evaltower unpause).", "yellow")
+    if report.running:
+        put_table(
+            ["running", "graph", "workers", "since", "reserved", "GPUs", "label"],
+            [*map(_running, report.running)],
+        )
+    if report.queued:
+        if report.running:
+            put()
+        put_table(
+            ["", "queued", "graph", "workers", "priority", "since", "needs", "why it waits"],
+            [*map(_queued, report.queued)],
+        )
+    if not (report.running or report.queued):
+        say("nothing runs, and nothing waits")
+    if told := _memory(report):
+        put()
+        put_wrapped(told)
+
+
+def _running(run: RunningRun) -> list[str | Cell]:
+    return [
+        run.run_id,
+        run.graph_name,
+        str(run.worker_count),
+        Cell("cancelling", "yellow") if run.cancel_requested else ago(run.started_at),
+        _amounts(run.admit_charges),
+        ", ".join(run.gpus) or "-",
+        run.label,
+    ]
+
+
+def _queued(run: QueuedRun) -> list[str | Cell]:
+    return [
+        str(run.position),
+        run.run_id,
+        run.graph_name,
+        str(run.worker_count),
+        run.priority,
+        ago(run.submitted_at),
+        _amounts(run.estimate_mb) + (", alone" if run.exclusive_gpu else ""),
+        Cell(run.reason or "-", "yellow" if run.held else None),
+    ]
+
+
+def _amounts(amounts: dict[str, float] | dict[str, float | None]) -> str:
+    """``vram 9.5 GB, ram 3.0 GB``; ``-`` where there is none."""
+    return ", ".join(f"{what} {gigabytes(mb)}" for what, mb in amounts.items()) or "-"
+
+
+def _memory(report: QueueReport) -> str:
+    parts = []
+    for pool, free in report.measured_free_mb.items():
+        pending = report.pending_reservation_mb.get(pool, 0.0)
+        reserved = f", {gigabytes(pending)} of it reserved" if pending else ""
+        parts.append(f"{pool}: {gigabytes(free)} free{reserved}")
+    return "; ".join(parts)
