@@ -1,30 +1,91 @@
-"""The composition root: hands the command line what it starts."""
+"""The composition root: hands the command line, the service and the screen what they start."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 from engine.cli.app import Need, run_command_line
 
 if TYPE_CHECKING:
+    from engine.api.serving import Compose
+    from engine.control.backend import Backend
     from engine.control.protocol import Control
+    from engine.store.backend_lock import BackendLock
 
 
 @contextmanager
 def open_control(root: str | None, need: Need) -> Iterator[Control]:
     """The verbs for a root, as a command needs them; see :class:`engine.cli.app.OpenControl`."""
-    from engine.control.local import LocalControl
+    from engine.control.root import find_root
+    from engine.store.backend_lock import live_backend
+
+    found = find_root(root)
+    if need == "read":
+        from engine.control.reader import Reader
+
+        yield cast("Control", Reader(found))  # commands that only look call nothing else
+    elif need == "run" and live_backend(found) is None:
+        from engine.api.embedded import EmbeddedService
+
+        service = EmbeddedService(found, _compose(None))
+        try:
+            yield service.start()
+        finally:
+            service.close()
+    else:
+        from engine.control.remote import open_remote
+
+        with open_remote(found) as control:
+            yield control
+
+
+def serve(
+    root: str | None,
+    *,
+    host: str,
+    port: int | None,
+    token: bool,
+    simulate: str | None,
+    take_over: str | None,
+) -> int:
+    """A backend without a screen; see :class:`engine.cli.app.Serve`."""
+    from engine.api.handover import Descriptors
+    from engine.api.serving import Options, serve
+    from engine.cli.output import put
     from engine.control.root import find_root
 
-    yield LocalControl(find_root(root))
+    inherited = Descriptors.parse(take_over) if take_over else None
+    return serve(find_root(root), Options(host, port, token, inherited), _compose(simulate), put)
+
+
+def _compose(simulate: str | None) -> Compose:
+    """What makes a root's backend and its verbs; ``simulate``: on the machine of that file."""
+
+    def compose(root: Path, lock: BackendLock) -> tuple[Backend, Control]:
+        from engine.control.backend import Backend
+        from engine.control.local import LocalControl
+        from engine.control.reports import ControlError
+        from engine.scheduling.simulated import SimulatedMachine
+        from engine.scheduling.simulation_file import SimulationError, read_simulation
+        from engine.store.settings import SettingsError, read_settings
+
+        try:
+            machine = SimulatedMachine(read_simulation(Path(simulate))) if simulate else None
+            backend = Backend(root, lock, read_settings(root), machine)
+        except (SettingsError, SimulationError) as error:
+            raise ControlError(str(error)) from None
+        return backend, LocalControl(root, backend)
+
+    return compose
 
 
 def main() -> None:
     """The console script ``evaltower``."""
-    sys.exit(run_command_line(open_control))
+    sys.exit(run_command_line(open_control, serve=serve))
 
 
 if __name__ == "__main__":

@@ -58,6 +58,23 @@ class OpenControl(Protocol):
     def __call__(self, root: str | None, need: Need) -> AbstractContextManager[Control]: ...
 
 
+class Serve(Protocol):
+    """Runs the backend without a screen until it is ended, and gives the exit code. port: None is the usual
+    one or the next that is free, 0 any. token: callers need it. simulate: a file with a machine that is only
+    thought. take_over: what a backend that hands over passes on. ControlError where it cannot begin."""
+
+    def __call__(
+        self,
+        root: str | None,
+        *,
+        host: str,
+        port: int | None,
+        token: bool,
+        simulate: str | None,
+        take_over: str | None,
+    ) -> int: ...
+
+
 class LazyGroup(click.Group):
     """Knows the commands' names and one-line helps; imports a command only to run it or to explain it."""
 
@@ -121,7 +138,12 @@ def _leave_on(*numbers: signal.Signals) -> None:
             signal.signal(number, leave)
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    invoke_without_command=True,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.option(
     "--root",
     metavar="DIR",
@@ -130,21 +152,81 @@ def _leave_on(*numbers: signal.Signals) -> None:
     help="Folder that holds outputs/ and workspace/. Default: EVALTOWER_ROOT, else the nearest parent with "
     "evaltower.toml or outputs/, else the current folder.",
 )
+@click.option(
+    "--serve",
+    "serves",
+    is_flag=True,
+    help="Be the backend, without a screen: queue, runs, REST. Prints its URL.",
+)
+@click.option("--host", metavar="H", help="With --serve: listen there (default 127.0.0.1).")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    metavar="P",
+    help="With --serve: 0 is any (default 8765, or the next that is free).",
+)
+@click.option(
+    "--no-token",
+    is_flag=True,
+    help="With --serve: let every user of this machine in. For a box of one's own.",
+)
+@click.option(
+    "--simulate",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="With --serve: schedule on the machine of FILE, whose GPUs are only thought.",
+)
+@click.option("--take-over", hidden=True)
 @click.version_option(package_name="evaltower", message="%(prog)s %(version)s")
 @click.pass_context
-def evaltower(ctx: click.Context, root: str | None) -> None:
+def evaltower(
+    ctx: click.Context,
+    root: str | None,
+    serves: bool,
+    host: str | None,
+    port: int | None,
+    no_token: bool,
+    simulate: str | None,
+    take_over: str | None,
+) -> None:
     """The control tower for agent evaluations: a saved graph, many episodes, numbers that can be trusted."""
     if os.environ.get("NO_COLOR"):
         ctx.color = False
-    ctx.obj = App(ctx, ctx.obj, root)
+    open_control, serve = ctx.obj
+    ctx.obj = App(ctx, open_control, root)
+    if not serves:
+        if host or port is not None or no_token or simulate or take_over:
+            raise click.UsageError("--host, --port, --no-token and --simulate belong to --serve")
+        if ctx.invoked_subcommand is None:
+            raise click.UsageError("which command? See 'evaltower --help'")
+        return
+    if ctx.invoked_subcommand is not None:
+        raise click.UsageError(f"--serve is a command of its own: leave {ctx.invoked_subcommand!r} out")
+    code = serve(
+        root,
+        host=host or "127.0.0.1",
+        port=port,
+        token=not no_token,
+        simulate=simulate,
+        take_over=take_over,
+    )
+    raise click.exceptions.Exit(code)
 
 
-def run_command_line(open_control: OpenControl, arguments: Sequence[str] | None = None) -> int:
+def _no_server(root: str | None, **options: Any) -> int:
+    raise click.UsageError("this command line serves nothing")
+
+
+def run_command_line(
+    open_control: OpenControl, arguments: Sequence[str] | None = None, serve: Serve = _no_server
+) -> int:
     """Run one command line and give its exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in words[: words.index("--") if "--" in words else None]
     try:
-        code: Any = evaltower.main(args=words, prog_name="evaltower", standalone_mode=False, obj=open_control)
+        code: Any = evaltower.main(
+            args=words, prog_name="evaltower", standalone_mode=False, obj=(open_control, serve)
+        )
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
         error.show()

@@ -1,0 +1,147 @@
+"""What requests hold. Unknown fields are ignored, as AgentCanvas ignores them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import msgspec
+
+from engine.control.reports import Sources, StartRequest
+from engine.scheduling.need import Priority
+from engine.store.records import RunStatus
+
+AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
+ZeroOrMore = Annotated[int, msgspec.Meta(ge=0)]
+
+
+class StartBody(StartRequest, kw_only=True):
+    """A run to queue. Either ``graph_name`` or ``graph`` is needed.
+
+    via_subprocess: accepted, and changes nothing. max_steps: the old name of step_budget.
+    """
+
+    graph_name: str = ""
+    via_subprocess: bool = True
+    max_steps: int | None = None
+
+    def request(self) -> StartRequest:
+        """What control is asked for."""
+        fields = {name: getattr(self, name) for name in StartRequest.__struct_fields__}
+        if self.step_budget is None:
+            fields["step_budget"] = self.max_steps
+        return StartRequest(**fields)
+
+
+class PlayBody(StartBody, kw_only=True):
+    """One episode to play by hand. episode: its index; None is the first that the request names."""
+
+    episode: ZeroOrMore | None = None
+
+    def request(self) -> StartRequest:
+        asked = super().request()
+        if self.episode is not None:
+            asked.episode_indices = [self.episode]
+        return asked
+
+
+class CancelBody(msgspec.Struct, kw_only=True):
+    """grace_sec: seconds between asking the run to end and killing it; None is as configured."""
+
+    grace_sec: Annotated[float, msgspec.Meta(ge=0)] | None = None
+
+
+class ResumeBody(msgspec.Struct, kw_only=True):
+    """errors: play the episodes of class ``infra`` again, too."""
+
+    errors: bool = False
+
+
+class MoveBody(msgspec.Struct, kw_only=True):
+    """position: from 1; beyond the end is the end."""
+
+    position: AtLeastOne
+
+
+class PriorityBody(msgspec.Struct, kw_only=True):
+    priority: Priority
+
+
+class StepBody(msgspec.Struct, kw_only=True):
+    """steps: of the root loop."""
+
+    steps: AtLeastOne = 1
+
+
+class StopBackendBody(msgspec.Struct, kw_only=True):
+    """cancel: end the runs first; else they have the orphans' grace."""
+
+    cancel: bool = False
+
+
+class IntrospectBody(msgspec.Struct, kw_only=True):
+    """workspaces, active_workspace_dir, servers: as of a start."""
+
+    graph_name: str
+    workspaces: list[str] = []
+    active_workspace_dir: str | None = None
+    servers: dict[str, str] = {}
+
+    @property
+    def sources(self) -> Sources:
+        return Sources(
+            workspaces=self.workspaces,
+            active_workspace_dir=self.active_workspace_dir,
+            servers=self.servers,
+        )
+
+
+class SourcesQuery(msgspec.Struct, kw_only=True):
+    """workspaces, active_workspace_dir: as of a start. servers: each ``NODESET=URL``."""
+
+    workspaces: list[str] = []
+    active_workspace_dir: str | None = None
+    servers: list[Annotated[str, msgspec.Meta(pattern="^[^=]+=.")]] = []
+
+    @property
+    def sources(self) -> Sources:
+        return Sources(
+            workspaces=self.workspaces,
+            active_workspace_dir=self.active_workspace_dir,
+            servers=dict(pair.split("=", 1) for pair in self.servers),
+        )
+
+
+class EstimateQuery(SourcesQuery, kw_only=True):
+    graph_name: str
+    worker_count: AtLeastOne = 1
+
+
+class RunsQuery(msgspec.Struct, kw_only=True):
+    """limit: the most rows. before: only runs that are older than this one. graph: a saved graph's name."""
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 1000
+    before: str | None = None
+    status: RunStatus | None = None
+    graph: str | None = None
+
+
+class LogQuery(msgspec.Struct, kw_only=True):
+    """offset: firings to pass over. limit: the most firings."""
+
+    offset: ZeroOrMore = 0
+    limit: Annotated[int, msgspec.Meta(ge=1, le=2000)] = 200
+
+
+class CompareQuery(msgspec.Struct, kw_only=True):
+    """runs: two or more, by commas; the first is what the others are compared with."""
+
+    runs: str
+
+
+class GraphBody(msgspec.Struct, kw_only=True):
+    """graph: as it would be saved. The others: as of a start."""
+
+    graph: dict[str, Any]
+    workspaces: list[str] = []
+    active_workspace_dir: str | None = None
+    servers: dict[str, str] = {}

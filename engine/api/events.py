@@ -1,0 +1,78 @@
+"""``GET /runs/{id}/events``: server-sent events, each listener as fast as it reads."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+
+from aiohttp import web
+
+from engine.api.activity import Activity
+from engine.api.feed import Event, Feed, Feeds
+
+FEEDS = web.AppKey("feeds", Feeds)
+ACTIVITY = web.AppKey("activity", Activity)
+
+MOST_LISTENERS = 128
+WAIT_SEC = 0.25
+KEEP_ALIVE_SEC = 10.0
+STALLED_SEC = 60.0
+"""A listener that takes nothing for so long is cut off."""
+
+_HEADERS = {
+    "Content-Type": "text/event-stream",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+}
+
+
+async def serve(request: web.Request) -> web.StreamResponse:
+    """Begin with a snapshot, go on with what happens, end with ``eval_complete``."""
+    feeds = request.app[FEEDS]
+    if feeds.listeners >= MOST_LISTENERS:
+        raise web.HTTPServiceUnavailable(text=f"{MOST_LISTENERS} clients listen to events already")
+    feed, close = await feeds.open(request.match_info["run_id"])
+    try:
+        response = web.StreamResponse(headers=_HEADERS)
+        await response.prepare(request)
+        try:
+            await _tell(feed, response, request.app[ACTIVITY].closing)
+        except TimeoutError:
+            if request.transport is not None:
+                request.transport.abort()
+        return response
+    finally:
+        close()
+
+
+async def _tell(feed: Feed, response: web.StreamResponse, closing: asyncio.Event) -> None:
+    event = feed.snapshot()
+    quiet_since = time.monotonic()
+    await _send(response, _text(event))
+    while event.kind != "eval_complete" and not closing.is_set():
+        news = feed.after(event.number)
+        if news is None:  # it was too slow: one snapshot for all that it missed
+            news = [feed.snapshot()]
+        elif not news and feed.over:
+            return
+        for event in news:
+            await _send(response, _text(event))
+        now = time.monotonic()
+        if news:
+            quiet_since = now
+            continue
+        if now - quiet_since > KEEP_ALIVE_SEC:
+            await _send(response, b":\n\n")
+            quiet_since = now
+        await feed.wait(WAIT_SEC)
+
+
+async def _send(response: web.StreamResponse, data: bytes) -> None:
+    """Raises TimeoutError where nobody takes it."""
+    with suppress(ConnectionResetError):
+        await asyncio.wait_for(response.write(data), STALLED_SEC)
+
+
+def _text(event: Event) -> bytes:
+    return b"id: %d\nevent: %b\ndata: %b\n\n" % (event.number, event.kind.encode(), event.data)
