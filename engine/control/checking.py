@@ -90,8 +90,11 @@ def borrow(catalog: Catalog, servers: Mapping[str, str], workers: int = 1) -> tu
     ]
 
 
-def prepare(catalog: Catalog, graph: str | Mapping[str, Any], root: Path) -> Prepared:
-    """Read and check a graph: a file, a name, or the graph itself. NotFoundError where there is none."""
+def prepare(catalog: Catalog, graph: str | Mapping[str, Any], root: Path, called: str = "") -> Prepared:
+    """Read and check a graph: a file, a name, or the graph itself, ``called`` so where it has no name.
+
+    NotFoundError where there is none.
+    """
     try:
         if isinstance(graph, Mapping):
             name, source = "", "request"
@@ -105,7 +108,7 @@ def prepare(catalog: Catalog, graph: str | Mapping[str, Any], root: Path) -> Pre
     nodesets = [catalog.nodesets[name] for name in needed_nodesets(loaded) if name in catalog.nodesets]
     problems = all_problems(loaded, catalog) + model_problems(root, loaded)
     missing, unmet, others = unmet_needs(loaded, catalog, problems)
-    name = name or loaded.name or Path(source).stem
+    name = name or loaded.name or (called if isinstance(graph, Mapping) else "") or Path(source).stem
     return Prepared(name, source, loaded, others, nodesets, missing, unmet)
 
 
@@ -163,20 +166,26 @@ def hook_problems(prepared: Prepared) -> list[Problem]:
 
 
 def needs_of(saved: Mapping[str, Any], nodesets: list[NodesetManifest]) -> Needs:
-    """What the run will load, as spec.json keeps it."""
+    """What the run will load, as spec.json keeps it: not what others have loaded, and it borrows."""
     return Needs(
         graph_hash=graph_hash(saved),
-        nodesets=[
-            NodesetNeed(
-                name=manifest.name,
-                path=manifest.path,
-                source_hash=manifest.source_hash,
-                parallelism=manifest.parallelism,
-                expected_vram_mb=manifest.expected_vram_mb,
-                expected_ram_mb=manifest.expected_ram_mb,
-            )
-            for manifest in nodesets
-        ],
+        nodesets=[need_of(manifest) for manifest in nodesets if manifest.origin != "server"],
+    )
+
+
+def need_of(manifest: NodesetManifest) -> NodesetNeed:
+    """What it takes to start a nodeset's process."""
+    return NodesetNeed(
+        name=manifest.name,
+        path=manifest.path,
+        source_hash=manifest.source_hash,
+        parallelism=manifest.parallelism,
+        expected_vram_mb=manifest.expected_vram_mb,
+        expected_ram_mb=manifest.expected_ram_mb,
+        python=manifest.server_python or "",
+        env=manifest.env,
+        workspaces=manifest.workspaces,
+        start_deadline_sec=manifest.start_deadline_sec,
     )
 
 

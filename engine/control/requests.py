@@ -10,6 +10,7 @@ from pathlib import Path
 from engine.control.reports import Sources, StartRequest
 from engine.graph.model import Problem
 from engine.store.records import identity_of
+from engine.store.runs import RunNotFoundError, find_run
 
 LIKE_A_RUN_ID = re.compile(r"\d{8}_\d{6}(_\d+)?")
 
@@ -43,6 +44,17 @@ def unused_servers(servers: Iterable[str], used: Sequence[str]) -> list[Problem]
         for name in servers
         if name not in used
     ]
+
+
+def dependency_problems(root: Path, wanted: Iterable[str]) -> tuple[list[str], list[Problem]]:
+    """The ids of the runs to wait for, and a problem for each that is none."""
+    found, problems = [], []
+    for run in wanted:
+        try:
+            found.append(find_run(root, run).run_id)
+        except RunNotFoundError as error:
+            problems.append(_problem("depends_on", str(error), "name a run that is there"))
+    return list(dict.fromkeys(found)), problems
 
 
 def _selector_problems(request: StartRequest) -> list[Problem]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Protocol
+
+import msgspec
 
 from engine.control.differences import Rows, first_difference
-from engine.control.reports import VerifiedRun, VerifyReport
+from engine.control.reports import StartRequest, VerifiedRun, VerifyReport
 from engine.store.records import Determinism, EnvironmentRecord
 from engine.store.rundir import RunDir, RunDirError
 
@@ -14,6 +17,24 @@ WEAKNESS: dict[Determinism, int] = {"exact": 0, "seeded": 1, "none": 2}
 REGIME_FIELDS = ("regime", "shape", "threads", "cpu", "versions", "digest")
 INFRA_RETRIES = 2
 """Times that a verification plays an episode again that the box failed."""
+
+
+class _Starter(Protocol):
+    def start(self, request: StartRequest) -> str: ...
+
+    def compare_results(self, runs: Sequence[str]) -> VerifyReport: ...
+
+
+def run_and_compare(
+    control: _Starter, request: StartRequest, worker_counts: Sequence[int], watch: Callable[[str], None]
+) -> VerifyReport:
+    """A run at each worker count, one after the other. ``watch(run_id)`` returns when that one is over."""
+    runs = []
+    for count in worker_counts:
+        asked = msgspec.structs.replace(request, worker_count=count, retries=INFRA_RETRIES)
+        runs.append(control.start(asked))
+        watch(runs[-1])
+    return control.compare_results(runs)
 
 
 def compare_runs(runs: Sequence[RunDir]) -> VerifyReport:

@@ -58,8 +58,10 @@ class Launcher(Protocol):
         """Start a run whose servers are all ready, with the cards of ``start``."""
 
     def stop_run(self, run_id: str, why: str, grace_sec: float | None = None) -> None:
-        """Let a run end: politely, then, ``grace_sec`` later (None: as configured), by force. ``why``:
-        ``cancelled``, or the reason for which it ends as ``error``. Again is no error; a shorter grace counts.
+        """Let a run end: politely, then, ``grace_sec`` later (None: as configured), by force.
+
+        ``why``: ``cancelled``, or the reason for which it ends as ``error``. Again is no error; a shorter
+        grace counts.
         """
 
     def end_unstarted(self, run_id: str, status: Literal["cancelled", "error"], why: str) -> None:

@@ -32,7 +32,8 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
     """A card, or a MIG instance of one. label: as people call it, ``0`` or ``0:1``.
 
     total_mb: what programs can have, the driver's own reserve left out. unified: its memory is main memory,
-    which alone is counted then. processes_known: whether the driver lists who uses it.
+    which alone is counted then. processes_known: whether the driver lists who uses it. utilization: %, over
+    the driver's last second; this, power_w and temperature_c are None where the driver does not say.
     """
 
     uuid: str
@@ -44,6 +45,9 @@ class Gpu(msgspec.Struct, frozen=True, kw_only=True):
     processes: tuple[GpuProcess, ...] = ()
     processes_known: bool = True
     unified: bool = False
+    utilization: float | None = None
+    power_w: float | None = None
+    temperature_c: float | None = None
 
 
 class Memory(msgspec.Struct, frozen=True):
@@ -69,8 +73,8 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
     gpus: the last row of every card ever seen, so that one that went missing shows by its age. driver:
     ``absent`` where the machine has no NVIDIA driver, ``failing`` where it has one that does not answer.
-    disk_free_mb: where the runs are written; 0 where no file can be made any more. problems: what could not
-    be read, in words.
+    disk_free_mb: where the runs are written; 0 where no file can be made any more. cpu_percent: of all cores,
+    since the sample before. problems: what could not be read, in words.
     """
 
     gpus: tuple[Gpu, ...] = ()
@@ -78,6 +82,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     memory: Memory | None = None
     processes: Mapping[int, Process] = {}
     disk_free_mb: float | None = None
+    cpu_percent: float | None = None
     problems: tuple[str, ...] = ()
 
 

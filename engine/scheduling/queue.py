@@ -85,8 +85,9 @@ class Queue:
         """Its place, from 1. QueueError where it is not queued."""
         return self._file.jobs.index(self.find(run_id)) + 1
 
-    def submit(self, job: QueuedJob) -> int:
-        """Queue a new job behind the last one of its priority or a higher one; its position, from 1.
+    def submit(self, job: QueuedJob, *, first: bool = False) -> int:
+        """Queue a new job behind the last one of its priority or a higher one, or ``first`` of all; its
+        position, from 1.
 
         QueueError where it is queued or admitted already.
         """
@@ -94,7 +95,8 @@ class Queue:
         if job.run_id in known:
             raise QueueError(f"{job.run_id} is queued or running already")
         sequence = self._file.next_sequence
-        jobs = _inserted(self._file.jobs, _changed(job, sequence=sequence))
+        new = _changed(job, sequence=sequence)
+        jobs = [new, *self._file.jobs] if first else _inserted(self._file.jobs, new)
         self._commit(jobs=jobs, next_sequence=sequence + 1)
         return self.position(job.run_id)
 

@@ -170,7 +170,7 @@ class Scheduler:
             policy=self.policy,
             queue=[job for job in self.queue.jobs if job.run_id not in self._leaving],
             paused=self.queue.paused,
-            estimates=self._estimates(now),
+            estimates=self.estimates(),
             tenants=self.tenants.as_seen(now),
             usage=usage,
             outcomes=outcomes,
@@ -261,8 +261,9 @@ class Scheduler:
                 server.ending = True
                 self._launcher.stop_server(server.key)
 
-    def _estimates(self, now: float) -> dict[str, Estimate]:
-        holdings, workers = self.tenants.holdings(now), self.tenants.workers
+    def estimates(self) -> dict[str, Estimate]:
+        """What every queued run is expected to take; those that need the same share one estimate."""
+        holdings, workers = self.tenants.holdings(self._clock()), self.tenants.workers
         of_need: dict[bytes, Estimate] = {}
         found = {}
         for job in self.queue.jobs:

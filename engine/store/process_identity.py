@@ -37,7 +37,15 @@ def is_alive(process: ProcessIdentity) -> bool:
     False for a zombie, and for a process of another boot, host or pid namespace: what cannot be seen is not
     called alive.
     """
-    return _is_here(process) and _start_ticks(process.pid) == process.start_ticks
+    return is_here(process) and _start_ticks(process.pid) == process.start_ticks
+
+
+def may_live_elsewhere(process: ProcessIdentity) -> bool:
+    """Whether that process may run where it cannot be seen from here: on another host, or in a container
+    whose pids are others. What ran here before a restart of this host is gone.
+    """
+    restarted = process.host == socket.gethostname() and process.boot_id != _boot_id()
+    return not is_here(process) and not restarted
 
 
 def send_signal(process: ProcessIdentity, number: signal.Signals) -> bool:
@@ -56,7 +64,7 @@ def send_signal(process: ProcessIdentity, number: signal.Signals) -> bool:
 def _pidfd(process: ProcessIdentity) -> Iterator[int | None]:
     # The pidfd comes first: from then on the pid cannot pass to a stranger between the check and the signal.
     try:
-        descriptor = os.pidfd_open(process.pid) if _is_here(process) else None
+        descriptor = os.pidfd_open(process.pid) if is_here(process) else None
     except ProcessLookupError:
         descriptor = None
     try:
@@ -66,7 +74,8 @@ def _pidfd(process: ProcessIdentity) -> Iterator[int | None]:
             os.close(descriptor)
 
 
-def _is_here(process: ProcessIdentity) -> bool:
+def is_here(process: ProcessIdentity) -> bool:
+    """Whether it is, or was, a process of this boot and pid namespace: no other can be seen from here."""
     return process.boot_id == _boot_id() and process.pid_ns == _pid_namespace()
 
 

@@ -9,8 +9,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from engine.store.backend_lock import live_backend
 from engine.store.jsonl import read_records
-from engine.store.process_identity import is_alive
+from engine.store.process_identity import is_alive, is_here
 from engine.store.records import EpisodeRow, Identity, RunStatus, Spec, SummaryConfig, SummaryHead
 from engine.store.run_index import RunIndex
 from engine.store.rundir import RunDir, RunDirError, runs_folder
@@ -84,7 +85,7 @@ def _listed(
 def view_run(run: RunDir) -> RunView:
     """How a run stands. One whose files are missing or broken is listed too, with the reason."""
     # In this order a writer that finishes meanwhile is seen as finished: alive, then _DONE, then its summary.
-    can_go_on = is_writer_alive(run)
+    can_go_on = _can_go_on(run)
     spec = None
     try:
         settled = run.is_done()
@@ -105,13 +106,16 @@ def _view(run: RunDir, head: SummaryHead, status: RunStatus, spec: Spec | None) 
     return RunView(run, head, status, spec.eval.label, spec.scoring, spec)
 
 
-def is_writer_alive(run: RunDir) -> bool:
-    """Whether the process that may write the run's files can be seen alive from here."""
+def _can_go_on(run: RunDir) -> bool:
+    """Whether anything may still write the run's files: it waits in the queue, its process can be seen alive
+    from here, or a backend that lives has yet to close it off."""
     try:
-        process = run.read_job().process
+        job = run.read_job()
     except (RunDirError, OSError):
         return False
-    return process is not None and is_alive(process)
+    if job.state == "queued" or (job.process is not None and is_alive(job.process)):
+        return True
+    return job.process is not None and is_here(job.process) and live_backend(run.root) is not None
 
 
 def find_run(root: Path, wanted: str) -> RunDir:

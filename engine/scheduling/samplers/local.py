@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+import psutil
+
 from engine.scheduling.machine import Root, Sample
 from engine.scheduling.samplers.memory import MemorySampler
 from engine.scheduling.samplers.nvml import NvmlSampler
@@ -34,6 +36,7 @@ class LocalMachine:
             memory=self._memory.read(),
             processes=self._processes.read({root.pid for root in roots}),
             disk_free_mb=disk_free_mb(self._outputs),
+            cpu_percent=psutil.cpu_percent(),
             problems=problems,
         )
 

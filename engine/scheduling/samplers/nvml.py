@@ -88,6 +88,9 @@ class NvmlSampler:
             sampled_at=self._clock(),
             processes=processes or (),
             processes_known=processes is not None,
+            utilization=_told(lambda: pynvml.nvmlDeviceGetUtilizationRates(handle).gpu),
+            power_w=_told(lambda: pynvml.nvmlDeviceGetPowerUsage(handle) / 1000),
+            temperature_c=_told(lambda: pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU)),
         )
         try:
             total, used = _memory(handle)
@@ -127,6 +130,14 @@ def _processes(handle: Any) -> tuple[GpuProcess, ...] | None:
             mb = None if row.usedGpuMemory is None else row.usedGpuMemory / _MB
             used[row.pid] = mb if before is None else max(before, mb or 0.0)
     return tuple(GpuProcess(pid, mb) for pid, mb in sorted(used.items())) if listed else None
+
+
+def _told(ask: Callable[[], float]) -> float | None:
+    """What is for show only: a MIG instance has none of it, and many a card not all."""
+    try:
+        return float(ask())
+    except (pynvml.NVMLError, pynvml.NVMLLibraryMismatchError):
+        return None
 
 
 def _text(value: str | bytes) -> str:

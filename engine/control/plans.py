@@ -1,0 +1,96 @@
+"""From a request to a plan: everything is checked, and everything that is wrong is said at once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from engine.components.catalog import environment_of
+from engine.components.checking import needed_nodesets
+from engine.control import checking, hook_trust
+from engine.control.reports import (
+    NOTHING_MORE,
+    NotFoundError,
+    RefusedError,
+    Sources,
+    StartRequest,
+    UntrustedHooksError,
+)
+from engine.control.requests import dependency_problems, request_problems, unused_servers
+from engine.graph.model import Problem
+from engine.graph.read import dump_graph
+from engine.scheduling.need import Scheduling
+from engine.store.records import EvalRequest, Needs
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """A request that was found good, with all that spec.json freezes. ``graph``: the saved graph, whole."""
+
+    request: EvalRequest
+    graph: dict[str, Any]
+    needs: Needs
+    env_nodeset: str | None
+    sources: Sources = NOTHING_MORE
+    scheduling: Scheduling = field(default_factory=Scheduling)
+    scoring: Mapping[str, Any] = field(default_factory=dict)
+
+
+def plan_run(root: Path, request: StartRequest) -> RunPlan:
+    """Check all of it. RefusedError with every problem; UntrustedHooksError where only hooks stand against
+    it.
+    """
+    problems = request_problems(request)
+    depends_on, unknown = dependency_problems(root, request.depends_on)
+    catalog = checking.open_catalog(root, request.sources)
+    catalog, unlent = checking.borrow(catalog, request.servers, max(request.worker_count, 1))
+    problems += [*unknown, *unlent]
+    try:
+        prepared = checking.prepare(catalog, request.graph or request.graph_name, root, request.graph_name)
+    except NotFoundError as error:
+        problems.append(Problem("no-such-graph", "graph", str(error)))
+        raise RefusedError(problems) from None
+    problems += [*prepared.errors, *checking.workspace_hooks(root, request.sources)[1]]
+    if prepared.graph is not None:
+        problems += unused_servers(request.servers, needed_nodesets(prepared.graph))
+    if prepared.graph is None or problems:
+        raise RefusedError(problems)
+    saved = dump_graph(prepared.graph)
+    _ask_for_trust(prepared, request, saved)
+    env = environment_of(prepared.nodesets)
+    return RunPlan(
+        request=_eval_request(request, prepared.name),
+        graph=saved,
+        needs=checking.needs_of(saved, prepared.nodesets),
+        env_nodeset=env.name if env else None,
+        sources=request.sources,
+        scheduling=Scheduling(
+            marginal_vram_mb=request.marginal_vram_mb,
+            exclusive_gpu=request.exclusive_gpu,
+            priority=request.priority,
+            gpus=tuple(request.gpus),
+            depends_on=tuple(depends_on),
+        ),
+        scoring=request.scoring,
+    )
+
+
+def _ask_for_trust(prepared: checking.Prepared, request: StartRequest, saved: dict[str, Any]) -> None:
+    if prepared.hooks_trusted:
+        return
+    if not request.trust_hooks:
+        raise UntrustedHooksError(checking.hook_problems(prepared))
+    try:
+        hook_trust.remember(checking.graph_hash(saved))
+    except OSError as error:  # it is asked again, then
+        log.warning("that these hooks are trusted cannot be kept: %s", error)
+
+
+def _eval_request(request: StartRequest, graph_name: str) -> EvalRequest:
+    fields: Mapping[str, Any] = {name: getattr(request, name) for name in EvalRequest.__struct_fields__}
+    return EvalRequest(**{**fields, "graph_name": graph_name})

@@ -1,0 +1,128 @@
+"""What only reads: the verbs that need no backend, whoever does the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from engine.components.catalog import Catalog
+from engine.components.roots import graph_files
+from engine.control import checking, look, verify
+from engine.control.comparing import CompareReport, compare_metrics
+from engine.control.queue_reports import GraphEntry, IntrospectReport
+from engine.control.reports import (
+    NOTHING_MORE,
+    CheckReport,
+    ControlError,
+    DoctorItem,
+    NotFoundError,
+    RefusedError,
+    RunReport,
+    Sources,
+    VerifyReport,
+)
+from engine.control.requests import sources_problems
+from engine.control.results import Results, results_of
+from engine.control.saved_graphs import graph_entries, read_saved
+from engine.store.records import EpisodeFile, EpisodeRow, RunStatus
+from engine.store.rundir import RunDir, RunDirError
+from engine.store.runs import RunNotFoundError, find_run, list_runs, read_rows
+
+
+class Reader:
+    """The reading half of :class:`engine.control.protocol.Control`, from the files of a root."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def check(self, graph: str, sources: Sources = NOTHING_MORE) -> CheckReport:
+        return self._check([graph], sources)[0]
+
+    def check_folder(self, folder: Path, sources: Sources = NOTHING_MORE) -> list[CheckReport]:
+        folder = folder / "graphs" if (folder / "graphs").is_dir() else folder
+        files = graph_files(folder)
+        if not files:
+            raise NotFoundError(f"there is no graph file in {folder}")
+        reports = self._check([str(file) for file in files], sources)
+        for file, report in zip(files, reports, strict=True):
+            report.graph = file.relative_to(folder).with_suffix("").as_posix()
+        return reports
+
+    def validate(self, graph: dict[str, Any], sources: Sources = NOTHING_MORE) -> CheckReport:
+        return self._check([graph], sources)[0]
+
+    def _check(self, graphs: Sequence[str | dict[str, Any]], sources: Sources) -> list[CheckReport]:
+        catalog, problems = checking.borrow(self.nodesets(sources), sources.servers)
+        hooks, unread = checking.workspace_hooks(self.root, sources)
+        reports = []
+        for graph in graphs:
+            prepared = checking.prepare(catalog, graph, self.root)
+            prepared.problems.extend([*problems, *unread])
+            reports.append(checking.check_report(prepared, hooks))
+        return reports
+
+    def graphs(self, sources: Sources = NOTHING_MORE) -> list[GraphEntry]:
+        return graph_entries(self.nodesets(sources))
+
+    def graph(self, name: str) -> dict[str, Any]:
+        return read_saved(self.nodesets(), name)
+
+    def introspect(self, graph: str, sources: Sources = NOTHING_MORE) -> IntrospectReport:
+        from engine.control.introspection import introspect
+
+        return introspect(checking.prepare(self.nodesets(sources), graph, self.root), self.root)
+
+    def runs(
+        self,
+        *,
+        limit: int | None = None,
+        before: str | None = None,
+        status: RunStatus | None = None,
+        graph: str | None = None,
+    ) -> list[RunReport]:
+        found = list_runs(self.root, limit=limit, before=before, status=status, graph=graph)
+        return [look.light_report(view) for view in found]
+
+    def show(self, run: str) -> RunReport:
+        return look.full_report(self.find(run))
+
+    def episodes(self, run: str) -> list[EpisodeRow]:
+        return read_rows(self.find(run))
+
+    def episode(self, run: str, episode: str) -> EpisodeFile:
+        return look.read_episode(self.find(run), episode)
+
+    def results(self, run: str, metric: str | None = None) -> Results:
+        return results_of(self.find(run), metric)
+
+    def compare(self, runs: Sequence[str]) -> CompareReport:
+        return compare_metrics([self.find(run) for run in runs])
+
+    def log(self, run: str, episode: str, *, follow: bool = False) -> Iterator[dict[str, Any]]:
+        found = self.find(run)
+        return look.read_log(found, look.episode_folder(found, episode), follow=follow)
+
+    def nodesets(self, sources: Sources = NOTHING_MORE) -> Catalog:
+        if problems := sources_problems(sources):
+            raise RefusedError(problems)
+        return checking.open_catalog(self.root, sources)
+
+    def compare_results(self, runs: Sequence[str]) -> VerifyReport:
+        found = [self.find(run) for run in runs]
+        try:
+            return verify.compare_runs(found)
+        except RunDirError as error:
+            raise ControlError(str(error)) from error
+
+    def doctor(self) -> list[DoctorItem]:
+        from engine.control.doctor import examine
+
+        return examine(self.root, self.nodesets())
+
+    def find(self, run: str) -> RunDir:
+        """The folder of the run that is meant. NotFoundError where there is none."""
+        try:
+            return find_run(self.root, run)
+        except RunNotFoundError as error:
+            raise NotFoundError(str(error)) from None

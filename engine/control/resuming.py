@@ -1,0 +1,100 @@
+"""A run that is queued again: a new attempt in the same folder."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from engine.control.reports import ConflictError, ControlError, StillAliveError
+from engine.scheduling.reasons import duration
+from engine.store.atomic import write_bytes, write_json
+from engine.store.process_identity import identity, is_alive, is_here
+from engine.store.records import Job, Spec, Summary, now_iso
+from engine.store.rundir import RunDir, RunDirError
+from engine.store.runs import read_rows, view_run
+
+QUIET_SEC = 600.0
+"""A run that cannot be seen, and has written nothing for so long, has ended: nobody outlives his backend."""
+
+
+def refuse_to_touch(run: RunDir) -> None:
+    """StillAliveError where something may still write the run's files, or nobody here can tell."""
+    try:
+        process = run.read_job().process
+    except RunDirError:
+        return
+    if process is None or run.is_done():
+        return
+    if is_alive(process):
+        raise StillAliveError(f"run {run.run_id} is alive: process {process.pid}")
+    if not is_here(process) and (quiet := _quiet_sec(run)) < QUIET_SEC:
+        raise StillAliveError(
+            f"run {run.run_id} was started on {process.host}, out of sight from here, and wrote something"
+            f" {duration(quiet)} ago: do this there, or when it has been quiet for {duration(QUIET_SEC)}"
+        )
+
+
+def reopen(run: RunDir, *, errors: bool) -> Spec:
+    """Make the folder that of a queued run again. Raises ControlError.
+
+    ``errors``: what the box failed is played again, too. ConflictError where there is nothing left to play.
+    """
+    refuse_to_touch(run)
+    try:
+        job, spec, summary = run.read_job(), run.read_spec(), run.read_summary()
+    except RunDirError as error:
+        raise ControlError(str(error)) from None
+    _refuse_where_nothing_is_left(run, errors)
+    try:
+        _write(run, job, summary, errors)
+    except OSError as error:
+        raise ControlError(f"run {run.run_id} cannot be queued again: {error}") from error
+    return spec
+
+
+@contextmanager
+def kept_on_failure(run: RunDir) -> Iterator[None]:
+    """Put back how the run ended where what is done to it fails."""
+    before = {path: path.read_bytes() for path in (run.job, run.summary, run.done) if path.exists()}
+    try:
+        yield
+    except BaseException:
+        for path, content in before.items():
+            with suppress(OSError):
+                write_bytes(path, content)
+        raise
+
+
+def _write(run: RunDir, job: Job, summary: Summary, errors: bool) -> None:
+    again = Job(
+        run_id=run.run_id,
+        state="queued",
+        attempt=job.attempt + 1,
+        token=secrets.token_hex(16),
+        kind=job.kind,
+        process=identity(),
+        rerun_errors=errors,
+        submitted_at=now_iso(),
+    )
+    write_json(run.job, again)  # from here on an earlier attempt that wakes up writes nothing more
+    summary.status, summary.error, summary.finished_at = "pending", None, None
+    write_json(run.summary, summary)
+    run.done.unlink(missing_ok=True)
+
+
+def _quiet_sec(run: RunDir) -> float:
+    """Seconds since anything of it was written."""
+    written = [path.stat().st_mtime for path in (run.job, run.progress, run.episode_rows) if path.exists()]
+    return time.time() - max(written, default=0.0)
+
+
+def _refuse_where_nothing_is_left(run: RunDir, errors: bool) -> None:
+    if view_run(run).status != "completed":
+        return
+    failed = [row for row in read_rows(run) if row.error_class == "infra"]
+    if errors and failed:
+        return
+    hint = f"; --errors plays the {len(failed)} again that the box failed" if failed else ""
+    raise ConflictError(f"run {run.run_id} is completed: every episode has its row{hint}")

@@ -1,0 +1,168 @@
+"""What an earlier backend left, brought in order before the first tick.
+
+A run whose folder says that it waits or runs is queued, runs, or is closed off afterwards; but what was
+started on another host, before this boot or in another pid namespace is left as it is.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import msgspec
+
+from engine.control.cancelling import Cancelling
+from engine.control.notices import Notices
+from engine.scheduling.calibration import Calibration
+from engine.scheduling.jobs import Admitted, QueuedJob
+from engine.scheduling.launchers.closing import close_off
+from engine.scheduling.machine import RAM, boottime
+from engine.scheduling.need import Claim
+from engine.scheduling.queue import Queue
+from engine.scheduling.reasons import listed
+from engine.scheduling.starts import Seated, Start
+from engine.scheduling.tick import Scheduler
+from engine.statistics.folding import fold_rows
+from engine.store.attempts import Attempt
+from engine.store.backend_lock import BackendRecord
+from engine.store.process_identity import ProcessIdentity, identity, is_alive, is_here
+from engine.store.records import Job, Spec
+from engine.store.rundir import RunDir, RunDirError, runs_folder
+from engine.store.runs import run_names
+
+DELETED = ".deleted-"
+"""What the name of a folder begins with that is being removed."""
+
+
+def tell_the_past(
+    notices: Notices, before: BackendRecord | None, queue: Queue, calibration: Calibration
+) -> None:
+    """Say how the last backend ended, and which of its files could not be read."""
+    if before is not None and before.ended_at is None and before.successor is None:
+        notices.add(f"the last backend of this root, process {before.process.pid}, was ended by force")
+    if queue.set_aside:
+        notices.add(
+            f"the queue could not be read, and is kept as {queue.set_aside.name}; runs are queued again from"
+            " their folders, in the order of their ids"
+        )
+    if calibration.set_aside:
+        notices.add(
+            f"what past runs took could not be read, and is kept as {calibration.set_aside.name};"
+            " everything is unknown again"
+        )
+
+
+def reconcile(root: Path, queue: Queue, notices: Notices) -> None:
+    """Let queue and folders say the same. Raises OSError."""
+    _leave_what_runs_elsewhere(root, queue, notices)
+    known = {*(job.run_id for job in queue.jobs), *(entry.job.run_id for entry in queue.admitted)}
+    queued: list[str] = []
+    adopted: list[str] = []
+    aborted: list[str] = []
+    for run_id in reversed(run_names(root)):
+        run = RunDir(runs_folder(root) / run_id)
+        if run_id in known or run.is_done() or _is_remnant(run):
+            continue
+        try:
+            job, spec = run.read_job(), run.read_spec()
+        except RunDirError:
+            continue  # its row in the list of runs says what is wrong with it
+        if job.state == "queued" and _is_of_this_host(job.process):
+            queue.submit(QueuedJob.of(spec, job.submitted_at))
+            queued.append(run_id)
+        elif job.state == "queued" or job.process is None or not is_here(job.process):
+            continue
+        elif is_alive(job.process) or _has_begun(run, job):
+            queue.admit([_admitted(spec, job)], [])  # the launcher tells how it ended, if it has
+            adopted.append(run_id)
+        else:
+            close_off(run, job, "aborted", "its process ended while no backend lived", fold_rows)
+            aborted.append(run_id)
+    for what, runs in (
+        ("queued again, as their folders say", queued),
+        ("taken up again, as their folders say", adopted),
+        ("ended while no backend lived, and aborted", aborted),
+    ):
+        if runs:
+            notices.add(f"{what}: {listed(runs)}")
+    for folder in runs_folder(root).glob(f"{DELETED}*"):
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def go_on(root: Path, scheduler: Scheduler, cancelling: Cancelling, notices: Notices) -> None:
+    """Go on with what the folders of queued and running runs say beyond the queue: a play, a cancel."""
+    running = list(scheduler.tenants.runs)
+    for run_id in [*(job.run_id for job in scheduler.queue.jobs), *running]:
+        try:
+            job = RunDir(runs_folder(root) / run_id).read_job()
+        except RunDirError:
+            continue
+        if job.kind == "play":
+            scheduler.playing = run_id
+        if job.cancel_requested_at is not None:
+            cancelling.begin(run_id, None)
+    if running:
+        notices.add(f"still under way, and taken up: {listed(running)}")
+
+
+def _leave_what_runs_elsewhere(root: Path, queue: Queue, notices: Notices) -> None:
+    for entry in list(queue.admitted):
+        run_id = entry.job.run_id
+        try:
+            job = RunDir(runs_folder(root) / run_id).read_job()
+        except RunDirError:
+            continue
+        if job.state == "started" and job.process is not None and not is_here(job.process):
+            queue.finish(run_id)
+            where = job.process.host if not _is_of_this_host(job.process) else "an earlier boot or container"
+            notices.add(f"{run_id} was started on {where}, and is left alone; resume it if it has ended")
+
+
+def _is_remnant(run: RunDir) -> bool:
+    """Whether it was being written when its backend died, so that nobody was told of it; then it goes."""
+    if run.spec.exists() and run.summary.exists() and run.job.exists():
+        return False
+    if any(not entry.name.startswith(".") for entry in run.path.iterdir() if entry not in _first_files(run)):
+        return False
+    shutil.rmtree(run.path, ignore_errors=True)
+    return True
+
+
+def _first_files(run: RunDir) -> tuple[Path, ...]:
+    return run.job, run.spec, run.shared_urls, run.summary
+
+
+def _has_begun(run: RunDir, job: Job) -> bool:
+    shim = Attempt.of(run.path, job.attempt).read_shim()
+    return shim is not None and not shim.void
+
+
+def _is_of_this_host(process: ProcessIdentity | None) -> bool:
+    return process is None or process.host == identity().host
+
+
+def _admitted(spec: Spec, job: Job) -> Admitted:
+    """The admission as job.json tells it."""
+    claims = {pool: Claim(mb) for pool, mb in job.admit_charges.items() if pool in (RAM, *job.gpus)}
+    own = Seated(
+        owner=job.run_id,
+        server=None,
+        load=True,
+        cards=tuple(job.gpus),
+        visible=None,
+        claims=claims,
+        after_sec=0.0,
+    )
+    start = Start(
+        run_id=job.run_id,
+        run=own,
+        servers=(),
+        basis={},
+        cold=False,
+        exclusive=bool(spec.scheduling.get("exclusive_gpu")),
+        workers=spec.eval.worker_count,
+    )
+    asked = QueuedJob.of(spec, job.submitted_at)
+    if not job.may_retry:
+        asked = msgspec.structs.replace(asked, retries=0)
+    return Admitted(job=asked, start=start, at=boottime())
