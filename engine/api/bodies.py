@@ -116,6 +116,14 @@ class EstimateQuery(SourcesQuery, kw_only=True):
     worker_count: AtLeastOne = 1
 
 
+class EstimateBody(IntrospectBody, kw_only=True):
+    """Either ``graph_name`` or ``graph`` is needed."""
+
+    graph_name: str = ""
+    graph: dict[str, Any] | None = None
+    worker_count: AtLeastOne = 1
+
+
 class RunsQuery(msgspec.Struct, kw_only=True):
     """limit: the most rows. before: only runs that are older than this one. graph: a saved graph's name."""
 

@@ -64,6 +64,12 @@ def estimate(call: Call) -> EstimateReport:
     return call.control.estimate(graph, call.query.worker_count, call.query.sources)
 
 
+def estimate_graph(call: Call) -> EstimateReport:
+    asked = call.body
+    graph = asked.graph or names.saved_graph(asked.graph_name)
+    return call.control.estimate(graph, asked.worker_count, asked.sources)
+
+
 def play(call: Call) -> Started:
     return Started(run_id=call.control.play(asked_for(call)))
 

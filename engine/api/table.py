@@ -69,6 +69,8 @@ QUEUE = (
              errors=(404, 409)),
     Endpoint("GET", f"{EVAL}/estimate", "What a run would need. Loads nothing.", operating.estimate,
              EstimateReport, query=bodies.EstimateQuery, errors=(404,), slow=True),
+    Endpoint("POST", f"{EVAL}/estimate", "The same, also of a graph that is not saved.",
+             operating.estimate_graph, EstimateReport, body=bodies.EstimateBody, errors=(404,), slow=True),
 )  # fmt: skip
 
 PLAYED = (

@@ -6,6 +6,7 @@ import secrets
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from engine.control import checking, playing, queue_views, resource_views, server_views, verify
 from engine.control.backend import Backend
@@ -145,7 +146,9 @@ class LocalControl(Reader):
         with self._backend.access() as scheduler:
             return scheduler.queue.prioritize(found.run_id, priority)
 
-    def estimate(self, graph: str, worker_count: int, sources: Sources = NOTHING_MORE) -> EstimateReport:
+    def estimate(
+        self, graph: str | dict[str, Any], worker_count: int, sources: Sources = NOTHING_MORE
+    ) -> EstimateReport:
         if worker_count < 1:
             raise RefusedError([Problem("bad-request", "worker_count", f"is {worker_count}", "at least 1")])
         prepared = checking.prepare(self.nodesets(sources), graph, self.root)

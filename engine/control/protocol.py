@@ -86,7 +86,9 @@ class Control(Protocol):
     def prioritize(self, run: str, priority: Priority) -> int:
         """Give a queued run another priority; its position then."""
 
-    def estimate(self, graph: str, worker_count: int, sources: Sources = NOTHING_MORE) -> EstimateReport:
+    def estimate(
+        self, graph: str | dict[str, Any], worker_count: int, sources: Sources = NOTHING_MORE
+    ) -> EstimateReport:
         """What such a run would need, and whether it would start now. Loads nothing."""
 
     def resources(self) -> ResourcesReport:
