@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+import pytest
+from rich.cells import cell_len
+from textual.app import App
+from textual.color import Color
+
+from tui.preferences import Preferences, PreferencesError, make_preferences
+from tui.theme import OUTCOMES, THEMES, Glyphs, Marks, prefers_ascii, worst
+
+
+@pytest.mark.parametrize("ascii", [False, True])
+@pytest.mark.parametrize("theme", THEMES)
+def test_outcomes_are_told_apart_without_colour(theme: str, ascii: bool) -> None:
+    glyphs = [Marks(theme, ascii=ascii)[outcome].glyph for outcome in OUTCOMES]
+    assert len(set(glyphs)) == len(OUTCOMES)
+    assert all(cell_len(glyph) == 1 for glyph in glyphs)
+    assert not ascii or all(glyph.isascii() for glyph in glyphs)
+
+
+@pytest.mark.parametrize("theme", ["mono-dark", "mono-light"])
+def test_without_colour_there_is_none(theme: str) -> None:
+    assert all(Marks(theme)[outcome].style.color is None for outcome in OUTCOMES)
+
+
+@pytest.mark.parametrize("theme", [name for name in THEMES if THEMES[name].outcomes])
+def test_every_outcome_can_be_read_on_the_background(theme: str) -> None:
+    look = THEMES[theme]
+    paper = Color.parse(look.textual.background or "")
+    for outcome, colour in look.outcomes.items():
+        assert _contrast(Color.parse(colour), paper) >= 3, outcome
+
+
+def _contrast(one: Color, other: Color) -> float:
+    """WCAG 2.1's contrast ratio."""
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: Color) -> float:
+    parts = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour.normalized
+    )
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), parts, strict=True))
+
+
+def test_every_glyph_is_one_cell_and_ascii_where_asked() -> None:
+    for ascii in (False, True):
+        for name, glyphs in vars(Glyphs(ascii=ascii)).items():
+            assert name == "plus_minus" or all(cell_len(glyph) == 1 for glyph in glyphs)
+            assert not ascii or glyphs.isascii()
+    assert len(Glyphs().bar) == len(Glyphs(ascii=True).bar) == 8
+
+
+async def test_textual_takes_every_theme() -> None:
+    app: App[None] = App()
+    async with app.run_test() as pilot:
+        for look in THEMES.values():
+            app.register_theme(look.textual)
+            app.theme = look.textual.name
+            await pilot.pause()
+
+
+def test_the_worst_of_several_is_shown() -> None:
+    assert worst({"success", "running", "timeout"}) == "timeout"
+
+
+def test_a_console_gets_ascii() -> None:
+    assert prefers_ascii({"TERM": "linux"})
+
+
+def test_preferences_have_defaults_and_are_read() -> None:
+    assert make_preferences({}) == Preferences()
+    assert make_preferences({"theme": "colour-blind", "mouse": False}) == Preferences(
+        theme="colour-blind", mouse=False
+    )
+
+
+def test_every_problem_of_the_preferences_is_told() -> None:
+    with pytest.raises(PreferencesError) as caught:
+        make_preferences({"theme": "pink", "mous": True, "images": "big"})
+    images, name, theme = sorted(caught.value.problems)
+    assert images.startswith("images: ")
+    assert name == "there is no key 'mous': did you mean 'mouse'?"
+    assert theme.startswith("theme: there is no 'pink': there are tower-dark, ")
