@@ -8,8 +8,9 @@ import msgspec
 import pytest
 
 from engine.cli.app import run_command_line
-from engine.control import start
 from engine.main import open_control
+from engine.scheduling.launchers import local
+from tests.fakes.fake_control import FakeControl, opening
 from tests.fakes.workspace import make_root
 
 
@@ -26,6 +27,7 @@ class Said(NamedTuple):
 
 
 Shell = Callable[..., Said]
+Operate = Callable[..., Said]
 
 
 @pytest.fixture(scope="session")
@@ -38,7 +40,7 @@ def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def root(tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A root with the graph ``toy``; its runs end as the selector ``fake`` says."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache_home))
-    monkeypatch.setattr(start, "RUN_PROCESS", "tests.fakes.run_process")
+    monkeypatch.setattr(local, "RUN_PROCESS", "tests.fakes.run_process")
     return make_root(tmp_path / "root")
 
 
@@ -49,6 +51,23 @@ def shell(root: Path, capfd: pytest.CaptureFixture[str]) -> Shell:
     def run(*words: str) -> Said:
         capfd.readouterr()
         code = run_command_line(open_control, ["--root", str(root), *words])
+        return Said(code, *capfd.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def control(root: Path) -> FakeControl:
+    return FakeControl(root)
+
+
+@pytest.fixture
+def operate(control: FakeControl, capfd: pytest.CaptureFixture[str]) -> Operate:
+    """Runs ``evaltower`` with these words over ``control``; alive=False: without a backend."""
+
+    def run(*words: str, alive: bool = True) -> Said:
+        capfd.readouterr()
+        code = run_command_line(opening(control, alive), ["--root", str(control.root), *words])
         return Said(code, *capfd.readouterr())
 
     return run

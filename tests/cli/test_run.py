@@ -11,12 +11,12 @@ from typing import Any
 import pexpect
 import pytest
 
-from engine.control.local import LocalControl
+from engine.control.reader import Reader
 from tests.cli.conftest import Shell
 from tests.control.waiting import wait_until_over, wait_until_running
 
 EVALTOWER = (
-    "from engine.control import start; start.RUN_PROCESS = 'tests.fakes.run_process'\n"
+    "from engine.scheduling.launchers import local; local.RUN_PROCESS = 'tests.fakes.run_process'\n"
     "from engine.main import main; main()"
 )
 """The console script, with the stand-in for the run process."""
@@ -44,10 +44,10 @@ def test_not_following_prints_the_id_alone(shell: Shell, root: Path) -> None:
     said = shell("run", "toy", "--no-follow")
     run = said.out.strip()
     assert said.code == 0
-    assert wait_until_over(LocalControl(root), run).status == "completed"
+    assert wait_until_over(Reader(root), run).status == "completed"
     said = shell("run", "toy", "--no-follow", "--json")
     assert set(said.json) == {"run_id", "path"}
-    assert wait_until_over(LocalControl(root), said.json["run_id"]).status == "completed"
+    assert wait_until_over(Reader(root), said.json["run_id"]).status == "completed"
 
 
 def test_a_run_that_dies_is_1_and_shows_its_last_words(shell: Shell) -> None:
@@ -93,7 +93,7 @@ def start_and_wait(root: Path, behaviour: str, cache_home: Path) -> tuple[subpro
     )
     assert child.stderr is not None
     run = child.stderr.readline().split()[1].rstrip(":")
-    wait_until_running(LocalControl(root), run)
+    wait_until_running(Reader(root), run)
     return child, run
 
 
@@ -111,7 +111,7 @@ def test_ctrl_c_cancels_cleanly_and_a_second_at_once(
     out, _ = child.communicate(timeout=60)
     assert child.returncode == 130
     assert "cancelled" in out
-    report = LocalControl(root).show(run)
+    report = Reader(root).show(run)
     assert (report.status, report.summary.completed_count) == ("cancelled", 1)
 
 
