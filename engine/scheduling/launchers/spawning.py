@@ -13,7 +13,9 @@ from pathlib import Path
 import engine
 from engine.scheduling.launching import LaunchError
 from engine.store.attempts import LOGS, MARK, Attempt
+from engine.store.backend_lock import record_path
 from engine.store.process_identity import ProcessIdentity, identity
+from engine.store.settings import Admission
 
 SHIM = Path(__file__).parents[1] / "shim.py"
 
@@ -27,6 +29,11 @@ class Graces:
     backend: Path | None
     grace_sec: float
     orphan_grace_sec: float
+
+    @classmethod
+    def of(cls, root: Path, settings: Admission) -> Graces:
+        """Those of a root's backend."""
+        return cls(record_path(root), settings.grace, settings.orphan_grace)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,27 @@
+"""A run's rows as the numbers of its summary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from engine.statistics.aggregate import aggregate
+from engine.store.digest import result_digest
+from engine.store.records import EpisodeRow, MetricStats, Summary
+
+
+def fold_rows(summary: Summary, rows: Sequence[EpisodeRow]) -> None:
+    """Make ``summary`` that of ``rows``, which are in identity order: counts, means, intervals, digest."""
+    result = aggregate(rows)
+    summary.episodes = list(rows)
+    summary.completed_count = len(rows)
+    summary.error_count = sum(row.status == "error" for row in rows)
+    summary.aggregate_metrics = result.metrics
+    summary.aggregate_by_task = result.by_task
+    summary.metric_stats = {
+        name: MetricStats(mean=s.mean, n=s.n, stderr=s.stderr, ci95=s.ci95)
+        for name, s in result.stats.items()
+    }
+    missing = Counter(name for row in rows for name, value in row.metrics.items() if value is None)
+    summary.nonfinite = dict(sorted(missing.items()))
+    summary.result_digest = result_digest(rows)
