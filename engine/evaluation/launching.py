@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -10,7 +11,11 @@ from engine.components.catalog import NodesetManifest
 from engine.components.errors import HostStartFailed
 from engine.evaluation.slots import HostSlot, Server
 from engine.hosting.borrowed import BorrowedServer
+from engine.hosting.leases import take
 from engine.hosting.process import HostProcess, HostSpec
+from engine.store.server_folder import server_at
+
+log = logging.getLogger(__name__)
 
 
 class Launcher:
@@ -28,7 +33,8 @@ class Launcher:
     def slot(self, manifest: NodesetManifest, tag: str = "") -> HostSlot:
         """A place for ``manifest``'s host; nothing is started yet. ``tag``: ``#0`` … for one of several."""
         url = self._urls.get(manifest.name, "")
-        return HostSlot(manifest, _borrow(manifest, url) if url else self._own(manifest, tag), url)
+        launch = self._borrow(manifest, url) if url else self._own(manifest, tag)
+        return HostSlot(manifest, launch, url)
 
     def _own(self, manifest: NodesetManifest, tag: str) -> Callable[[], Awaitable[Server]]:
         spec = HostSpec(
@@ -47,17 +53,25 @@ class Launcher:
 
         return launch
 
+    def _borrow(self, manifest: NodesetManifest, url: str) -> Callable[[], Awaitable[Server]]:
+        last: BorrowedServer | None = None
 
-def _borrow(manifest: NodesetManifest, url: str) -> Callable[[], Awaitable[Server]]:
-    last: BorrowedServer | None = None
+        async def reach() -> Server:
+            """A model's server is asked again after a failure; an environment may be amid a call still."""
+            nonlocal last
+            if last is not None and last.left_because and manifest.parallelism == "replicated":
+                told = f"{manifest.name} at {url} is not used again: {last.left_because}"
+                raise HostStartFailed(told, manifest.name, "start")
+            last = await BorrowedServer.reach(manifest.name, url)
+            self._tell_who_uses(url)
+            return last
 
-    async def reach() -> Server:
-        """A model's server is asked again after a failure; an environment may be amid an episode's call."""
-        nonlocal last
-        if last is not None and last.left_because and manifest.parallelism == "replicated":
-            told = f"{manifest.name} at {url} is not used again: {last.left_because}"
-            raise HostStartFailed(told, manifest.name, "start")
-        last = await BorrowedServer.reach(manifest.name, url)
-        return last
+        return reach
 
-    return reach
+    def _tell_who_uses(self, url: str) -> None:
+        """So that a shared server knows when this process is gone."""
+        if folder := server_at(url):
+            try:
+                take(folder, self._run_id)
+            except OSError as error:
+                log.warning("%s does not know that it is used by this run: %s", url, error)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -14,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from engine.statistics.aggregate import aggregate
+from engine.statistics.folding import fold_rows
 from engine.store.atomic import write_json
 from engine.store.digest import result_digest
 from engine.store.disk import FULL
@@ -24,7 +23,6 @@ from engine.store.records import (
     EpisodeFile,
     EpisodeRow,
     Identity,
-    MetricStats,
     Progress,
     RunStatus,
     Summary,
@@ -180,18 +178,8 @@ class Recorder:
 
     def _fold_rows(self) -> None:
         rows = [self._rows[identity] for identity in sorted(self._rows)]
-        summary, result = self.summary, aggregate(rows)
-        summary.episodes = rows
-        summary.completed_count = len(rows)
-        summary.error_count = sum(row.status == "error" for row in rows)
-        summary.aggregate_metrics = result.metrics
-        summary.aggregate_by_task = result.by_task
-        summary.metric_stats = {
-            name: MetricStats(mean=s.mean, n=s.n, stderr=s.stderr, ci95=s.ci95)
-            for name, s in result.stats.items()
-        }
-        summary.nonfinite = _nonfinite(rows)
-        summary.elapsed_sec = round(self._earlier_sec + time.monotonic() - self._began, 3)
+        fold_rows(self.summary, rows)
+        self.summary.elapsed_sec = round(self._earlier_sec + time.monotonic() - self._began, 3)
 
     async def _off_loop(self, work: Callable[[], None]) -> None:
         refused = await asyncio.get_running_loop().run_in_executor(self._disk, self._with_room, work)
@@ -208,8 +196,3 @@ class Recorder:
             work()
             return error
         return None
-
-
-def _nonfinite(rows: Iterable[EpisodeRow]) -> dict[str, int]:
-    counts = Counter(name for row in rows for name, value in row.metrics.items() if value is None)
-    return dict(sorted(counts.items()))

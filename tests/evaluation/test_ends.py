@@ -6,67 +6,24 @@ import json
 import random
 import signal
 import subprocess
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import msgspec
-import psutil
 import pytest
 
 from engine.store.jsonl import read_lines
-from engine.store.records import EpisodeFile
 from engine.store.rundir import RunDir
 from engine.store.runs import read_rows, view_run
+from tests.evaluation.run_checks import assert_all_gone, assert_nothing_torn, processes_of, until
 from tests.fakes.graphs import env_graph
 from tests.fakes.real_runs import RUN_DEADLINE_SEC, ask_to_end, finished, make_root, started
 
 GRAPH = env_graph("env_faulty")
-STRICT = {"parse_constant": lambda name: pytest.fail(f"{name} in JSON")}
+SLOW = {"fault": "late", "at": 5, "late_sec": 0.5}
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     return make_root(tmp_path)
-
-
-def until(condition: Callable[[], Any], process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + RUN_DEADLINE_SEC
-    while not condition():
-        assert process.poll() is None, "the run ended early"
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
-def processes_of(run: RunDir) -> list[psutil.Process]:
-    def mentions(process: psutil.Process) -> bool:
-        try:
-            words = process.cmdline()  # by the root: a run of another root may have the same id
-            return any(str(run.root) in word for word in words) and process.status() != "zombie"
-        except psutil.Error:
-            return False
-
-    return [process for process in psutil.process_iter() if mentions(process)]
-
-
-def assert_all_gone(run: RunDir) -> None:
-    _, alive = psutil.wait_procs(processes_of(run), timeout=30)
-    assert alive == []
-
-
-def assert_nothing_torn(run: RunDir) -> None:
-    """Every JSON file parses, and every episode with a row can be read alone."""
-    for path in run.path.rglob("*.json"):
-        json.loads(path.read_bytes().decode("utf-8"), **STRICT)
-    for row in read_rows(run):
-        folder = run.episodes / f"ep{row.episode_index:04d}"
-        kept = msgspec.json.decode((folder / "episode.json").read_bytes(), type=EpisodeFile)
-        assert kept.episode == row
-        log = (folder / "log.jsonl").read_bytes()
-        assert log.endswith(b"\n")
-        for line in log.splitlines():
-            json.loads(line, **STRICT)
 
 
 def is_hanging(run: RunDir) -> bool:
@@ -91,6 +48,34 @@ def test_a_cancelled_run_records_what_it_was_playing(root: Path) -> None:
             (2, "cancelled"),
         ]
         assert run.is_done()
+        assert_nothing_torn(run)
+        assert_all_gone(run)
+
+
+def test_a_run_that_is_ended_with_a_reason_is_an_error(root: Path) -> None:
+    with started(root, GRAPH, episode_count=20, worker_count=2, selectors=SLOW) as (run, process):
+        until(lambda: read_rows(run), process)
+        ask_to_end(run, stop_reason="its time limit of 1 h was reached")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(RUN_DEADLINE_SEC) == 1
+        head = view_run(run).head
+        assert (head.status, head.error) == ("error", "its time limit of 1 h was reached")
+        assert run.is_done()
+        assert_nothing_torn(run)
+        assert_all_gone(run)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_nobody_asked_to_end_is_aborted_and_can_go_on(root: Path, number: signal.Signals) -> None:
+    with started(root, GRAPH, episode_count=20, worker_count=2, selectors=SLOW) as (run, process):
+        until(lambda: read_rows(run), process)
+        process.send_signal(number)
+        assert process.wait(RUN_DEADLINE_SEC) == 1
+        head = view_run(run).head
+        assert head.status == "aborted"
+        assert f"`evaltower resume {run.run_id}` plays the rest" in str(head.error)
+        assert not run.is_done()
+        assert {row.status for row in read_rows(run)} == {"completed", "cancelled"}
         assert_nothing_torn(run)
         assert_all_gone(run)
 
