@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from engine.statistics.aggregate import aggregate
-from engine.store.digest import result_digest
 from engine.store.records import EpisodeRow, MetricStats, Summary
 
 
 def fold_rows(summary: Summary, rows: Sequence[EpisodeRow]) -> None:
-    """Make ``summary`` that of ``rows``, which are in identity order: counts, means, intervals, digest."""
+    """Make ``summary`` that of ``rows``, which are in identity order: counts, means, intervals."""
     result = aggregate(rows)
     summary.episodes = list(rows)
     summary.completed_count = len(rows)
@@ -24,4 +23,3 @@ def fold_rows(summary: Summary, rows: Sequence[EpisodeRow]) -> None:
     }
     missing = Counter(name for row in rows for name, value in row.metrics.items() if value is None)
     summary.nonfinite = dict(sorted(missing.items()))
-    summary.result_digest = result_digest(rows)

@@ -14,12 +14,11 @@ from typing import Literal, TypeVar
 import msgspec
 
 from engine.store.atomic import fsync_folder
-from engine.store.fence import VARIABLE
 from engine.store.process_identity import ProcessIdentity
 from engine.store.rundir import RunDirError, read_json
 from engine.store.strict_json import encode_indented
 
-MARK = VARIABLE
+MARK = "EVALTOWER_ATTEMPT"
 """The environment variable by which an attempt's processes are known: ``<run or server>/<n>/<token>``."""
 
 LOGS = ("stdout.log", "stderr.log")

@@ -15,6 +15,7 @@ from typing import Literal
 from engine.scheduling.launching import RunEnd
 from engine.store.atomic import write_json
 from engine.store.attempts import ExitRecord
+from engine.store.digest import result_digest
 from engine.store.process_identity import identity
 from engine.store.records import EpisodeRow, Job, Summary, now_iso
 from engine.store.rundir import RunDir, RunDirError
@@ -41,7 +42,9 @@ def close_off(
         return
     summary.status, summary.error = status, error
     summary.finished_at = summary.finished_at or now_iso()
-    fold(summary, read_rows(run))
+    rows = read_rows(run)
+    fold(summary, rows)
+    summary.result_digest = result_digest(rows)
     write_json(run.summary, summary)
     run.mark_done()
 
