@@ -92,6 +92,7 @@ class Keeper:
             return told
 
     async def _start(self) -> HostProcess:
+        """Nobody knows where it answers, until it was found to be the one that it is to be."""
         make_address(self._folder, Path(self._record.address))
         log_path = self._folder.log(self._record.attempt)
         spec = HostSpec(
@@ -103,7 +104,6 @@ class Keeper:
             env=self._need.env,
             run=self._record.key,
             workspaces=self._need.workspaces,
-            socket=socket_of(self._record),
         )
         return await HostProcess.start(spec, self._need.start_deadline_sec)
 
@@ -142,6 +142,7 @@ class Keeper:
 
     def _announce(self, host: HostProcess, manifest: Mapping[str, Any]) -> None:
         self._starts += 1
+        host.move_to(socket_of(self._record))
         ready = Ready(
             attempt=self._record.attempt,
             url=host.url,

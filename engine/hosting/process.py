@@ -35,8 +35,7 @@ class HostSpec:
     """What to start: a nodeset's name and file or folder, under which interpreter, with which environment.
 
     ``env`` is set before the interpreter starts. ``log_path`` is appended to. ``run`` is shown to whoever
-    lists processes. ``workspaces``: where else the nodeset's ``workspace.…`` imports may lie. ``socket``:
-    where it answers; none is a new place in ``socket_dir``.
+    lists processes. ``workspaces``: where else the nodeset's ``workspace.…`` imports may lie.
     """
 
     name: str
@@ -48,7 +47,6 @@ class HostSpec:
     cwd: Path | None = None
     run: str = ""
     workspaces: Sequence[str] = ()
-    socket: Path | None = None
 
 
 def make_socket_dir() -> Path:
@@ -88,7 +86,7 @@ class HostProcess:
         """
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("hosts end with the thread that started them: start them from the main thread")
-        socket = spec.socket or _socket_in(spec.socket_dir)
+        socket = _socket_in(spec.socket_dir)
         if len(os.fsencode(socket)) > _SOCKET_PATH_LIMIT:
             raise ValueError(f"{socket}: longer than {_SOCKET_PATH_LIMIT} bytes; use make_socket_dir()")
         read_end, write_end = os.pipe()
@@ -148,6 +146,11 @@ class HostProcess:
     def connect(self, caller: str) -> HostClient:
         """A caller's connection to it."""
         return HostClient(self.url, caller, self.spec.name)
+
+    def move_to(self, socket: Path) -> None:
+        """Answer there from now on, in place of whatever did; on the same file system. Raises OSError."""
+        self._socket = self._socket.replace(socket)
+        self.url = f"unix:{socket}"
 
     async def stop(self, grace: float) -> None:
         """Ask the nodeset to shut down, and kill what has not ended within ``grace`` seconds."""

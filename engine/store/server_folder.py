@@ -12,6 +12,7 @@ A socket's path must be short, so that it lies elsewhere; beside it a link ``ser
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
@@ -150,11 +151,7 @@ def make_address(folder: ServerFolder, address: Path) -> None:
 
 def remove_address(record: ServerRecord) -> None:
     """What is left of the socket's folder goes."""
-    address = Path(record.address)
-    for name in (_SOCKET, _LINK):
-        (address / name).unlink(missing_ok=True)
-    with suppress(OSError):
-        address.rmdir()
+    shutil.rmtree(record.address, ignore_errors=True)
 
 
 def server_at(url: str) -> ServerFolder | None:

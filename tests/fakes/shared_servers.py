@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import psutil
 import pytest
@@ -15,6 +15,7 @@ from engine.components.loading import source_hash
 from engine.scheduling.need import server_key
 from engine.scheduling.starts import Seated
 from engine.store.records import NodesetNeed
+from tests.fakes.graphs import env_graph
 
 T = TypeVar("T")
 DEADLINE_SEC = 60.0
@@ -34,6 +35,21 @@ def model_need(path: Path = MODEL, **changes: object) -> NodesetNeed:
         "start_deadline_sec": 60.0,
     }
     return NodesetNeed(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def policy_graph(**config: object) -> dict[str, Any]:
+    """``env_line`` walked by ``model_line``; ``config``: of its node."""
+    graph = env_graph("env_line", carried=("observation",))
+    graph["nodes"].append({"id": "act", "type": "model_line__act", "label": "Act", "config": config})
+    edges = [edge for edge in graph["edges"] if edge["target"] != "step"]
+    for source, handle, target, target_handle in (
+        ("loop_in", "init_observation", "act", "observation"),
+        ("loop_in", "iterout_observation", "act", "observation"),
+        ("act", "action", "step", "action"),
+    ):
+        ends = {"source": source, "sourceHandle": handle, "target": target, "targetHandle": target_handle}
+        edges.append({"id": f"{source}.{handle}-{target}", **ends})
+    return {**graph, "name": "line_by_policy", "edges": edges}
 
 
 def seated(need: NodesetNeed | None = None, visible: tuple[str, ...] | None = None) -> Seated:

@@ -112,10 +112,11 @@ class ServerLauncher:
         return states
 
     def url(self, key: str) -> str:
-        """Where a server answers that was started. KeyError for another."""
-        record = _record(server_folder(self._root, key))
+        """Where a server answers that was started. LaunchError for another."""
+        folder = server_folder(self._root, key)
+        record = _record(folder)
         if record is None:
-            raise KeyError(key)
+            raise LaunchError(f"{folder.record} is not there, or cannot be read")
         return url_of(record)
 
     def _state(self, folder: ServerFolder, record: ServerRecord, processes: Processes) -> ServerState:
