@@ -258,8 +258,8 @@ class Scheduler:
     def _unload(self) -> None:
         for server in self.tenants.servers.values():
             if not (server.entry.kept or server.ending or self.tenants.users(server.key)):
-                server.ending = True
                 self._launcher.stop_server(server.key)
+                server.ending = True
 
     def estimates(self) -> dict[str, Estimate]:
         """What every queued run is expected to take; those that need the same share one estimate."""
