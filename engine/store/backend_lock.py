@@ -37,7 +37,10 @@ class BackendRecord(msgspec.Struct, kw_only=True):
 
     @property
     def is_alive(self) -> bool:
-        """Whether it, or the successor that it named, can be seen alive from here."""
+        """Whether it, or the successor that it named, can be seen alive from here, and has not ended: the
+        process of one may go on with something else."""
+        if self.ended_at is not None:
+            return False
         return is_alive(self.process) or (self.successor is not None and is_alive(self.successor))
 
 

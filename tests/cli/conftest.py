@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,8 +9,12 @@ import msgspec
 import pytest
 
 from engine.cli.app import run_command_line
+from engine.control.reports import NoBackendError
 from engine.main import open_control
 from engine.scheduling.launchers import local
+from engine.store.backend_lock import live_backend
+from engine.store.process_identity import is_alive
+from tests.control.waiting import wait_for
 from tests.fakes.fake_control import FakeControl, opening
 from tests.fakes.workspace import make_root
 
@@ -37,11 +42,18 @@ def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def root(tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A root with the graph ``toy``; its runs end as the selector ``fake`` says."""
+def root(tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A root with the graph ``toy``; its runs end as the selector ``fake`` says. A backend that was handed
+    over is ended with it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache_home))
     monkeypatch.setattr(local, "RUN_PROCESS", "tests.fakes.run_process")
-    return make_root(tmp_path / "root")
+    root = make_root(tmp_path / "root")
+    yield root
+    if left := live_backend(root):
+        with suppress(NoBackendError), open_control(str(root), "operate") as control:
+            control.stop_backend(cancel=True)
+        last = left.successor or left.process
+        wait_for(lambda: not is_alive(last), "the end of the backend")
 
 
 @pytest.fixture

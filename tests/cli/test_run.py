@@ -40,14 +40,17 @@ def test_json_is_one_document(shell: Shell) -> None:
     assert (said.json["status"], said.json["summary"]["config"]["seed"]) == ("completed", 3)
 
 
-def test_not_following_prints_the_id_alone(shell: Shell, root: Path) -> None:
-    said = shell("run", "toy", "--no-follow")
+def test_not_following_prints_the_id_alone_and_leaves_the_run_to_a_successor(
+    shell: Shell, root: Path
+) -> None:
+    said = shell("run", "toy", "-n", "1", "--no-follow")
     run = said.out.strip()
     assert said.code == 0
     assert wait_until_over(Reader(root), run).status == "completed"
-    said = shell("run", "toy", "--no-follow", "--json")
+    said = shell("run", "toy", "-n", "1", "--no-follow", "--json")
     assert set(said.json) == {"run_id", "path"}
     assert wait_until_over(Reader(root), said.json["run_id"]).status == "completed"
+    assert shell("queue", "--json").code == 0
 
 
 def test_a_run_that_dies_is_1_and_shows_its_last_words(shell: Shell) -> None:

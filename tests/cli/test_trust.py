@@ -9,6 +9,7 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from engine.store.runs import list_runs
 from tests.fakes.workspace import make_root, toy_graph
 
 DEADLINE_SEC = 60
@@ -40,7 +41,7 @@ def run(root: Path, answer: str | None) -> tuple[int, str]:
 
 def test_no_is_a_refusal_and_yes_is_remembered(hooked: Path) -> None:
     code, shown = run(hooked, "n")
-    assert (code, (hooked / "outputs").exists()) == (1, False)
+    assert (code, list_runs(hooked)) == (1, [])
     assert "hook on 'GraphStart' would run 'touch" in shown
     assert run(hooked, "y")[0] == 0
     assert (hooked.parent / "mark").exists()
