@@ -79,7 +79,7 @@ def test_preferences_have_defaults_and_are_read() -> None:
 def test_every_problem_of_the_preferences_is_told() -> None:
     with pytest.raises(PreferencesError) as caught:
         make_preferences({"theme": "pink", "mous": True, "images": "big"})
-    images, name, theme = sorted(caught.value.problems)
+    images, theme, name = sorted(caught.value.problems)
     assert images.startswith("images: ")
     assert name == "there is no key 'mous': did you mean 'mouse'?"
     assert theme.startswith("theme: there is no 'pink': there are tower-dark, ")

@@ -1,0 +1,152 @@
+"""``node:policy error step:3-9 ms>100 word``: which rows of a log are shown."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+
+import numpy
+from numpy.typing import NDArray
+
+from tui.logfile.index import LogIndex
+
+Rows = NDArray[numpy.int64]
+
+_STEPS = re.compile(r"(\d+)(?:(-)(\d+)?)?")
+_HELP = "node:NAME !node:NAME error warning step:5 step:3-9 step:3- ms>100 ms<5, and words to search for"
+
+
+class FilterError(ValueError):
+    """The filter cannot be understood; the message says what can."""
+
+
+@dataclass(frozen=True)
+class LogFilter:
+    """All of it must hold of a row. text: to be searched for by :mod:`tui.logfile.search`, not here."""
+
+    nodes: tuple[str, ...] = ()
+    without_nodes: tuple[str, ...] = ()
+    errors: bool = False
+    warnings: bool = False
+    steps: tuple[int, int] | None = None
+    above_ms: float | None = None
+    below_ms: float | None = None
+    text: str = ""
+
+    def __bool__(self) -> bool:
+        return self != LogFilter()
+
+
+@dataclass(frozen=True)
+class NodeTotals:
+    """What a node did in the rows so far. total_ms: wall time of all its firings."""
+
+    node_id: str
+    firings: int
+    errors: int
+    total_ms: float
+
+
+def parse_filter(typed: str) -> LogFilter:
+    """Raises FilterError."""
+    try:
+        words = _words(typed)
+    except ValueError as error:
+        raise FilterError(f"{error}; in a filter there can be {_HELP}") from None
+    parts: dict[str, object] = {}
+    nodes: list[str] = []
+    without: list[str] = []
+    texts: list[str] = []
+    for word in words:
+        name, colon, value = word.partition(":")
+        if word in ("error", "errors", "warning", "warnings"):
+            parts[word.rstrip("s") + "s"] = True
+        elif name == "node" and value:
+            nodes.append(value)
+        elif name == "!node" and value:
+            without.append(value)
+        elif name == "step" and colon:
+            parts["steps"] = _steps(value)
+        elif word[:3] in ("ms>", "ms<"):
+            parts["above_ms" if word[2] == ">" else "below_ms"] = _number(word[3:])
+        else:
+            texts.append(word)
+    return LogFilter(tuple(nodes), tuple(without), text=" ".join(texts), **parts)  # type: ignore[arg-type]
+
+
+def select(index: LogIndex, wanted: LogFilter, first: int = 0) -> Rows:
+    """The rows from ``first`` on that pass, but for their text; ascending. Milliseconds for a million."""
+    count = index.rows
+    kept = numpy.ones(count - first, dtype=bool)
+    for rows, asked in ((index.errors, wanted.errors), (index.warnings, wanted.warnings)):
+        if asked:
+            kept &= _flags(numpy.array(rows[:], dtype=numpy.int64), first, count)
+    if wanted.nodes or wanted.without_nodes:
+        ids = index.node_ids
+        good = numpy.array([_passes(node, wanted) for node in ids], dtype=bool)
+        kept &= good[numpy.array(index.nodes[first:count], dtype=numpy.int64)]
+    if wanted.steps is not None:
+        steps = numpy.array(index.steps[first:count])
+        kept &= (steps >= wanted.steps[0]) & (steps <= wanted.steps[1])
+    if wanted.above_ms is not None or wanted.below_ms is not None:
+        durations = numpy.array(index.durations_ms[first:count])
+        kept &= durations > (-numpy.inf if wanted.above_ms is None else wanted.above_ms)
+        kept &= durations < (numpy.inf if wanted.below_ms is None else wanted.below_ms)
+    return numpy.flatnonzero(kept) + first
+
+
+def node_totals(index: LogIndex) -> list[NodeTotals]:
+    """Every node, the one that took the most time first."""
+    count = index.rows
+    ids = index.node_ids
+    nodes = numpy.array(index.nodes[:count], dtype=numpy.int64)
+    durations = numpy.array(index.durations_ms[:count], dtype=numpy.float64)
+    failed = numpy.array(index.errors[:], dtype=numpy.int64)
+    failed = nodes[failed[failed < count]]
+    firings, errors, total = (
+        numpy.bincount(nodes, minlength=len(ids)),
+        numpy.bincount(failed, minlength=len(ids)),
+        numpy.bincount(nodes, weights=durations, minlength=len(ids)),
+    )
+    totals = [
+        NodeTotals(node, int(firings[at]), int(errors[at]), float(total[at])) for at, node in enumerate(ids)
+    ]
+    return sorted(totals, key=lambda node: -node.total_ms)
+
+
+def _flags(rows: Rows, first: int, count: int) -> NDArray[numpy.bool_]:
+    flags = numpy.zeros(count - first, dtype=bool)
+    flags[rows[(rows >= first) & (rows < count)] - first] = True
+    return flags
+
+
+def _passes(node: str, wanted: LogFilter) -> bool:
+    asked = all(part in node for part in wanted.nodes)
+    return asked and not any(part in node for part in wanted.without_nodes)
+
+
+def _words(typed: str) -> list[str]:
+    """Split at blanks, but not between double quotes. A backslash is a regex's."""
+    lexer = shlex.shlex(typed, posix=True)
+    lexer.whitespace_split = True
+    lexer.escape = lexer.commenters = ""
+    lexer.quotes = '"'
+    return list(lexer)
+
+
+def _steps(value: str) -> tuple[int, int]:
+    match = _STEPS.fullmatch(value)
+    if match is None:
+        raise FilterError(f"step:{value} is none of step:5, step:3-9, step:3-")
+    low = int(match[1])
+    if match[2] is None:
+        return low, low
+    return low, int(match[3]) if match[3] else 2**31 - 1
+
+
+def _number(value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise FilterError(f"{value!r} is no number of milliseconds") from None
