@@ -42,6 +42,9 @@ from engine.store.settings import Settings
 
 log = logging.getLogger(__name__)
 
+FIRST_SAMPLE_SEC = 0.05
+"""Between the ticks before the machine was sampled for the first time: nothing starts before that."""
+
 _LOCK_LOST = (
     "outputs/backend.lock was removed or replaced, so that another backend could start: this one starts"
     " nothing more. End it (evaltower stop), and start it again"
@@ -82,7 +85,8 @@ class Backend:
         calibration = Calibration(outputs / "system" / "resource_calibration.json")
         taking_up.tell_the_past(self.notices, before, self.queue, calibration)
         taking_up.reconcile(root, self.queue, self.notices)
-        self._ledger = ledger or Ledger()
+        # What is only thought takes nothing from the other backends of this host.
+        self._ledger = ledger or (None if machine else Ledger())
         self._sampler = BackgroundSampler(machine or LocalMachine(outputs))
         self.scheduler = Scheduler(
             self.queue,
@@ -134,7 +138,7 @@ class Backend:
         """Tick until told to end, in the calling thread. Set ``wanted``, too, to be heard at once."""
         while not until.is_set():
             self.tick()
-            self.wanted.wait(every_sec)
+            self.wanted.wait(every_sec if self.scheduler.sample else FIRST_SAMPLE_SEC)
 
     def submit(self, spec: Spec, submitted_at: str, *, play: bool = False) -> None:
         """Queue a run whose folder is written. It is durable when this returns. Raises ControlError."""
@@ -146,10 +150,10 @@ class Backend:
             if play:
                 scheduler.playing = spec.run_id
 
-    def cancel(self, run: RunDir, grace_sec: float | None) -> Literal["cancelled", "cancelling"]:
+    def cancel(self, run_id: str, grace_sec: float | None) -> Literal["cancelled", "cancelling"]:
         """End a run of this backend: ``cancelled`` or ``cancelling``. QueueError where it is none."""
         with self._access:
-            return self._cancelling.begin(run.run_id, grace_sec)
+            return self._cancelling.begin(run_id, grace_sec)
 
     def is_ours(self, run_id: str) -> bool:
         """Whether it is queued, or was let in and has not been seen to end."""
@@ -174,14 +178,13 @@ class Backend:
 
     def end(self, *, cancel: bool) -> None:
         """Admit nothing more, and be ended; ``cancel``: when all runs have been cancelled."""
-        with self._access:
+        with self.access():
             self.scheduler.admitting = False
             self.ending.set()
             if cancel:
                 self._cancel_all = True
                 for run_id in [*(job.run_id for job in self.queue.jobs), *self.scheduler.tenants.runs]:
                     self._cancelling.begin(run_id, None)
-        self.wanted.set()
 
     @property
     def may_end(self) -> bool:
@@ -208,7 +211,8 @@ class Backend:
     def close(self, *, ended: bool = False) -> None:
         """End what it has of its own: not the runs, not the lock. ``ended``: say that nobody goes on."""
         self._sampler.close()
-        self._ledger.close()
+        if self._ledger is not None:
+            self._ledger.close()
         if ended:
             try:
                 self._write_record(ended_at=now_iso())

@@ -76,7 +76,7 @@ class LocalControl(Reader):
         found = self.find(run)
         try:
             if not found.is_done():
-                return CancelReport(run_id=found.run_id, status=self._backend.cancel(found, grace_sec))
+                return CancelReport(run_id=found.run_id, status=self._backend.cancel(found.run_id, grace_sec))
         except QueueError:
             pass
         except OSError as error:

@@ -108,7 +108,7 @@ def _running(backend: Backend, run: Run) -> RunningRun:
     return RunningRun(
         run_id=run.run_id,
         graph_name=entry.job.need.graph_name,
-        pid=run.pid,
+        pid=run.pid if job.process is None or job.state != "started" else job.process.pid,
         label=_label(folder),
         kind=job.kind,
         priority=entry.job.priority,

@@ -10,13 +10,22 @@ MARKS = ("evaltower.toml", "outputs")
 
 
 def find_root(given: str | None, environ: Mapping[str, str] = os.environ, start: Path | None = None) -> Path:
-    """The root, absolute: what was given, else ``EVALTOWER_ROOT``, else the nearest parent with a mark.
+    """The root, absolute: what was given, else ``EVALTOWER_ROOT``, else the nearest parent with a mark, else
+    the root of the user's one live backend, else the current folder.
 
-    A mark is ``evaltower.toml`` or ``outputs/``; without one the root is the current folder.
+    A mark is ``evaltower.toml`` or ``outputs/``.
     """
     chosen = given or environ.get("EVALTOWER_ROOT")
     if chosen:
         return Path(chosen).expanduser().resolve()
     here = (start or Path.cwd()).resolve()
     marked = (folder for folder in (here, *here.parents) if any((folder / mark).exists() for mark in MARKS))
-    return next(marked, here)
+    return next(marked, None) or _root_of_the_one_backend() or here
+
+
+def _root_of_the_one_backend() -> Path | None:
+    """None where this user has none that lives, or several."""
+    from engine.scheduling.ledger import own_backends
+
+    roots = {entry.root for entry in own_backends()}
+    return Path(roots.pop()) if len(roots) == 1 else None

@@ -86,8 +86,9 @@ def command_line(spec: Spec, run: RunDir) -> str:
         words += ["--select", f"{name}={encode(value).decode()}"]
     for folder in [*filter(None, [spec.active_workspace_dir]), *spec.workspaces]:
         words += ["--workspace", folder]
+    loaded = {need.name for need in spec.needs.nodesets}  # the others are lent by whoever asked for the run
     for name, url in run.read_shared_urls().items():
-        words += ["--server", f"{name}={url}"]
+        words += ["--server", f"{name}={url}"] if name not in loaded else []
     return shlex.join(words)
 
 

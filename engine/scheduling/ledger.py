@@ -26,6 +26,9 @@ from engine.store.process_identity import ProcessIdentity, identity, is_alive
 log = logging.getLogger(__name__)
 
 FOLDER = Path("/dev/shm/evaltower")
+VARIABLE = "EVALTOWER_LEDGER"
+"""The environment variable that names another folder: for tests, and where /dev/shm is not the host's."""
+
 LONGEST_ENTRY_BYTES = 1 << 20
 _LOOK_EVERY_SEC = 0.02
 _OPEN_TO_ALL = stat.S_ISVTX | 0o777
@@ -69,7 +72,9 @@ class Turn:
 class Ledger:
     """This backend's place in the ledger."""
 
-    def __init__(self, folder: Path = FOLDER, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, folder: Path | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        """``folder``: None is the host's."""
+        folder = folder or host_folder()
         self._folder = folder
         self._clock = clock
         self._process = identity()
@@ -153,6 +158,25 @@ class Ledger:
         if owner == os.getuid():
             path.unlink(missing_ok=True)
         return None
+
+
+def host_folder() -> Path:
+    """Where the backends of this host meet."""
+    return Path(os.environ.get(VARIABLE) or FOLDER)
+
+
+def own_backends() -> list[Entry]:
+    """What this user's live backends have written, of whichever root."""
+    found = []
+    for path in sorted(host_folder().glob(f"{os.getuid()}-*.json")):
+        try:
+            data, owner = _read_regular(path)
+            entry = msgspec.json.decode(data, type=Entry)
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            continue  # theirs to tell, when they read it
+        if owner == os.getuid() == _user_of(entry.process.pid) and is_alive(entry.process):
+            found.append(entry)
+    return found
 
 
 def _read_regular(path: Path) -> tuple[bytes, int]:

@@ -134,4 +134,4 @@ def test_a_start_is_refused_with_every_problem_and_leaves_nothing(
     assert "evaluate" in wheres
     with pytest.raises(RefusedError, match="no graph is called 'nope'"):
         control.start(StartRequest(graph_name="nope"))
-    assert not (control.root / "outputs").exists()
+    assert control.runs() == []

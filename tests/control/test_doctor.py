@@ -1,27 +1,27 @@
 from __future__ import annotations
 
-from engine.control.local import LocalControl
+from engine.control.reader import Reader
 from tests.fakes.finished_runs import make_run
 from tests.fakes.workspace import NODESET
 
 
-def test_it_looks_at_everything_and_writes_nothing(control: LocalControl) -> None:
-    items = {item.name: item for item in control.doctor()}
+def test_it_looks_at_everything_and_writes_nothing(reader: Reader) -> None:
+    items = {item.name: item for item in reader.doctor()}
     assert items["processes"].state == "ok"
     assert "env_toy" in items["nodesets"].detail
     assert items["runs"].detail.startswith("0 in all")
-    assert not (control.root / "outputs").exists()
+    assert not (reader.root / "outputs").exists()
 
 
-def test_what_would_stop_a_run_is_named(control: LocalControl) -> None:
-    run = make_run(control.root)
+def test_what_would_stop_a_run_is_named(reader: Reader) -> None:
+    run = make_run(reader.root)
     run.done.unlink()
-    nodesets = control.root / "workspace" / "nodesets"
+    nodesets = reader.root / "workspace" / "nodesets"
     (nodesets / "broken.py").write_text("from engine.components import BaseNodeSet\n1 / 0\n")
     (nodesets / "env_toy.py").write_text(
         NODESET.replace('name = "env_toy"', 'name = "env_toy"\n    server_python = "/no/python"')
     )
-    items = {item.name: item for item in control.doctor()}
+    items = {item.name: item for item in reader.doctor()}
     assert "1 aborted" in items["runs"].detail
     assert "ZeroDivisionError" in items["nodeset failed to load"].detail
     assert "/no/python" in items["interpreter of env_toy"].detail

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from engine.control.local import LocalControl
 from engine.control.reports import StartRequest, VerifyReport
 from tests.fakes.graphs import env_graph
+from tests.fakes.live_backend import live
 from tests.fakes.real_runs import make_root
 
 UNTIDY = env_graph("env_untidy")
@@ -18,15 +18,15 @@ LONGEST_RUN_SEC = 600.0
 
 
 def verify(root: Path, workers: list[int], **request: object) -> VerifyReport:
-    control = LocalControl(root)
+    with live(root) as control:
 
-    def watch(run: str) -> None:
-        deadline = time.monotonic() + LONGEST_RUN_SEC
-        while not control.show(run).is_over:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        def watch(run: str) -> None:
+            deadline = time.monotonic() + LONGEST_RUN_SEC
+            while not control.show(run).is_over:
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
 
-    return control.verify(StartRequest(**request), workers, watch)  # type: ignore[arg-type]
+        return control.verify(StartRequest(**request), workers, watch)  # type: ignore[arg-type]
 
 
 def with_habit(tmp_path: Path, habit: str) -> VerifyReport:

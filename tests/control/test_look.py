@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from engine.control.local import LocalControl
 from engine.control.look import folder_of
+from engine.control.reader import Reader
 from engine.control.reports import NotFoundError
 from engine.store.atomic import write_json
 from engine.store.jsonl import LineAppender
@@ -20,7 +20,7 @@ LOGS = {0: [fake_line(0, "reset"), fake_line(1, "step")]}
 
 
 def test_an_episode_by_index_and_by_folder(tmp_path: Path) -> None:
-    control = LocalControl(tmp_path)
+    control = Reader(tmp_path)
     run = make_run(
         tmp_path, rows=[fake_row(0), fake_row(1), fake_row(1, selectors={"task_id": "b"})], logs=LOGS
     )
@@ -35,7 +35,7 @@ def test_an_episode_by_index_and_by_folder(tmp_path: Path) -> None:
 
 
 def test_a_torn_log_is_read_up_to_its_end(tmp_path: Path) -> None:
-    control = LocalControl(tmp_path)
+    control = Reader(tmp_path)
     run = make_run(tmp_path, logs=LOGS)
     path = run.episodes / "ep0000" / "log.jsonl"
     path.write_bytes(path.read_bytes() + b'{"step": 2, "node')
@@ -43,7 +43,7 @@ def test_a_torn_log_is_read_up_to_its_end(tmp_path: Path) -> None:
 
 
 def test_following_an_episode_until_it_has_ended(tmp_path: Path) -> None:
-    control = LocalControl(tmp_path)
+    control = Reader(tmp_path)
     run = make_run(tmp_path, rows=[fake_row(0)], logs=LOGS, status="running")
     folder = run.episodes / "ep0000"
     finished = (folder / "episode.json").read_bytes()
@@ -65,5 +65,5 @@ def test_following_an_episode_until_it_has_ended(tmp_path: Path) -> None:
     assert [line["step"] for line in seen] == [0, 1, 2, 3]
 
 
-def _collect(control: LocalControl, seen: list[dict[str, Any]]) -> None:
+def _collect(control: Reader, seen: list[dict[str, Any]]) -> None:
     seen.extend(control.log("last", "0", follow=True))

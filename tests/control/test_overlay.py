@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +14,26 @@ from msgspec import structs
 
 from engine.cli.app import run_command_line
 from engine.control.local import LocalControl
+from engine.control.reader import Reader
 from engine.control.reports import RefusedError, RunReport, StartRequest
 from engine.main import open_control
-from tests.control.waiting import wait_until_over
+from tests.control.waiting import wait_for, wait_until_over
 from tests.fakes import agentcanvas_workspace as fake
+from tests.fakes.live_backend import LiveControl, live
 
 
 @pytest.fixture
-def control(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LocalControl:
-    """A root without a workspace of its own."""
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Without a workspace of its own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return LocalControl(tmp_path / "root")
+    (tmp_path / "root").mkdir()
+    return tmp_path / "root"
+
+
+@pytest.fixture
+def control(root: Path) -> Iterator[LiveControl]:
+    with live(root) as control:
+        yield control
 
 
 def processes_that_mention(*words: str) -> list[list[str]]:
@@ -52,7 +62,11 @@ def test_an_overlay_holds_for_its_run_and_no_other(control: LocalControl, tmp_pa
     together = tmp_path / "together"
     together.mkdir()
     request = StartRequest(
-        graph_name="walk", workspaces=[str(workspace)], episode_count=2, selectors={"meet": str(together)}
+        graph_name="walk",
+        workspaces=[str(workspace)],
+        episode_count=2,
+        selectors={"meet": str(together)},
+        marginal_vram_mb=0,
     )
     base = control.start(request)
     over = control.start(structs.replace(request, active_workspace_dir=str(overlay)))
@@ -64,25 +78,26 @@ def test_an_overlay_holds_for_its_run_and_no_other(control: LocalControl, tmp_pa
     hashes = [{n.name: n.source_hash for n in r.environment.nodesets} for r in reports if r.environment]
     assert hashes[0]["env_walk"] == hashes[1]["env_walk"]
     assert hashes[0]["model_eyes"] != hashes[1]["model_eyes"]
-    assert processes_that_mention(str(tmp_path)) == []  # a run's id alone may be another root's, too
+    # A run's id alone may be another root's, too.
+    wait_for(lambda: processes_that_mention(str(tmp_path)) == [], "the end of every process")
     assert (files_below(overlay), files_below(workspace)) == before
     assert [p.name for p in control.root.iterdir()] == ["outputs"]
 
 
 def test_a_run_on_agentcanvas_s_workspace_can_be_run_again_from_its_record(
-    control: LocalControl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = fake.make_workspace(tmp_path / "their repository" / "workspace")
     words = ["run", "vln/verified/walk", "-n", "3", "-w", "2", "--workspace", str(workspace)]
-    root = ["--root", str(control.root)]
-    assert run_command_line(open_control, [*root, *words]) == 0
-    first = control.show("last")
+    where, reader = ["--root", str(root)], Reader(root)
+    assert run_command_line(open_control, [*where, *words]) == 0
+    first = reader.show("last")
     assert first.environment is not None
     (evaltower, *again) = shlex.split(first.environment.command)
     assert evaltower == "evaltower"
-    monkeypatch.chdir(control.root)
-    assert run_command_line(open_control, [*root, *again]) == 0
-    second = control.show("last")
+    monkeypatch.chdir(root)
+    assert run_command_line(open_control, [*where, *again]) == 0
+    second = reader.show("last")
     assert second.run_id != first.run_id
     assert second.summary.result_digest == first.summary.result_digest is not None
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from engine.control.local import LocalControl
+from engine.control.reader import Reader
 from engine.control.reports import Difference, StartRequest, VerifyReport
 from engine.store.records import BatchedRecord, EnvironmentRecord, NodesetRecord
 from tests.control.waiting import wait_until_over
@@ -14,7 +15,7 @@ from tests.fakes.finished_runs import fake_line, fake_row, make_run
 
 def compare(root: Path, *runs: dict[str, Any]) -> VerifyReport:
     made = [make_run(root, **run).run_id for run in runs]
-    return LocalControl(root).compare_results(made)
+    return Reader(root).compare_results(made)
 
 
 def differ(root: Path, left: list[dict[str, Any]], right: list[dict[str, Any]]) -> Difference:
@@ -129,6 +130,6 @@ def test_verify_runs_each_worker_count_and_tries_failed_episodes_again(control: 
 def test_the_run_without_environment_record_weakens_the_label(tmp_path: Path, order: tuple[int, int]) -> None:
     runs = [make_run(tmp_path), make_run(tmp_path)]
     runs[0].environment.unlink()
-    report = LocalControl(tmp_path).compare_results([runs[i].run_id for i in order])
+    report = Reader(tmp_path).compare_results([runs[i].run_id for i in order])
     assert report.determinism == "none"
     assert any("environment.json is not there" in note for note in report.notes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from engine.control.local import LocalControl
+from engine.control.reader import Reader
 from engine.statistics.repeats import pass_at_k
 from engine.store.runs import read_rows, view_run
 from tests.fakes.graphs import env_graph
@@ -32,7 +32,7 @@ def test_every_repeat_is_an_episode_of_its_own_at_every_worker_count(tmp_path: P
 def test_pass_rates_come_from_the_repeats(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     run = finished(root, GRAPH, episode_count=10, repeats=3, worker_count=2)
-    found = LocalControl(root).results(run.run_id)
+    found = Reader(root).results(run.run_id)
     passed = [
         sum(r.metrics["success"] or 0 for r in read_rows(run) if r.episode_index == i) for i in range(10)
     ]
