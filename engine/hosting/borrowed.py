@@ -12,7 +12,9 @@ from engine.components.errors import HostBadReply, HostFailure, HostStartFailed
 from engine.hosting.canvas_client import CanvasClient
 from engine.hosting.client import HostClient
 from engine.hosting.host_manifest import PROTOCOL
+from engine.hosting.leases import holder
 from engine.hosting.waiting import wait_until_back
+from engine.store.server_folder import server_at
 
 REACH_SEC = 30.0
 
@@ -83,8 +85,10 @@ class BorrowedServer:
 
     def connect(self, caller: str) -> HostClient:
         """A caller's connection, in the server's own dialect."""
-        client = HostClient if self._is_ours else CanvasClient
-        return client(self.url, caller, self.name)
+        if not self._is_ours:
+            return CanvasClient(self.url, caller, self.name)
+        shared = server_at(self.url) is not None
+        return HostClient(self.url, caller, self.name, holder() if shared else "")
 
     async def manifest(self, installed: NodesetManifest | None) -> NodesetManifest:
         """The nodeset as it can be used there: declared as it is installed here, with the tools it has there.

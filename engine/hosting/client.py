@@ -101,7 +101,8 @@ _anything: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(ext_hook=codec
 
 class HostClient:
     """One caller's connection to a host. ``caller`` (``run/worker``) tells a batching server who sends.
-    ``signals_told``: how many of the episode's signals the host has been told.
+    ``signals_told``: how many of the episode's signals the host has been told. ``within``: whose episodes
+    these are, where others of other roots may use the host that are named alike.
 
     Every method raises HostTimeout, HostCrashed or HostBadReply where the host fails; from then on the client
     is dead and raises HostCrashed at once. What the nodeset's code raises is NodeRaised or StopExecution.
@@ -109,8 +110,10 @@ class HostClient:
 
     _idle_sec = 60.0  # far less than the server's: it is always us who close an idle connection
 
-    def __init__(self, url: str, caller: str, name: str = "") -> None:
+    def __init__(self, url: str, caller: str, name: str = "", within: str = "") -> None:
         self.name = name or url
+        self._within = within
+        caller = self._mine(caller)
         self.failure: HostFailure | None = None
         self.signals_told = 0
         self._caller = caller
@@ -142,6 +145,8 @@ class HostClient:
 
         TypeError where the inputs cannot be sent.
         """
+        if self._within:
+            execution = {**execution, "execution_id": self._mine(execution["execution_id"])}
         body = codec.encode({"inputs": inputs, "config": config, "_exec": execution})
         _, data = await self._exchange("POST", f"/call/{fn}", body, timeout)
         return self._reply(data, fn, len(body))
@@ -179,15 +184,15 @@ class HostClient:
 
         ``episode_id``: the environment's name for it, by which nodes of AgentCanvas's servers keep apart.
         """
-        await self._ask("POST", "/containers/evict", {"key": execution_id}, timeout)
+        await self._ask("POST", "/containers/evict", {"key": self._mine(execution_id)}, timeout)
 
     async def set_live(self, live: bool, timeout: float = _CONTROL_SEC) -> None:
         """Whether batches wait for this caller: not while it resets, scores, or has ended."""
         await self._ask("POST", "/callers", {"id": self._caller, "live": live}, timeout)
 
-    async def end_run(self, run: str) -> None:
-        """A run is over that may not have said so: the host drops its callers and its episodes."""
-        await self._ask("POST", "/runs/end", {"run": run}, _CONTROL_SEC)
+    async def end_all_within(self, name: str) -> None:
+        """Whose episodes were within ``name`` is gone: the host drops its callers and its episodes."""
+        await self._ask("POST", "/runs/end", {"run": name}, _CONTROL_SEC)
 
     async def load(self, fn: str, config: Mapping[str, Any], timeout: float) -> Any:
         """Have a batched tool loaded and checked with this config; how it runs then."""
@@ -195,6 +200,9 @@ class HostClient:
 
     async def close(self) -> None:
         await self._session.close()
+
+    def _mine(self, name: str) -> str:
+        return f"{self._within}/{name}" if self._within else name
 
     def _reply(self, data: bytes, fn: str, sent: int) -> CallReply:
         reply = self._decoded(_call_reply, data, fn)

@@ -169,7 +169,7 @@ class HostedNodeset:
         return len(self._owned)
 
     async def end_run(self, run: str) -> None:
-        """A run is over that did not say so: nothing waits for its workers any more, its episodes go."""
+        """A run is over, perhaps without a word: nothing waits for its workers any more, its episodes go."""
         self.batchers.forget(run + "/")
         executions = {*self._stores, *(place[0] for place in self._instances)}
         for execution_id in executions:

@@ -1,38 +1,64 @@
 """Who uses a shared server: a file each, which counts only while the process that wrote it lives.
 
-A run that was killed cannot say that it is over; by its lease the server finds out.
+A run that was killed cannot say that it is over; by its lease the server finds out. And by the leases of
+other roots its own backend finds out that it is not to be unloaded yet.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
 
 from engine.store.atomic import write_json
 from engine.store.process_identity import ProcessIdentity, identity, is_alive
-from engine.store.server_folder import ServerFolder
+from engine.store.server_folder import ServerFolder, server_at
 
 log = logging.getLogger(__name__)
 
 
 class Lease(msgspec.Struct, kw_only=True, frozen=True):
-    """run: empty for a backend, which holds the server for runs to come."""
+    """root: of the backend, or of the run, that uses the server."""
 
     process: ProcessIdentity
-    run: str = ""
+    root: str
 
 
-def take(folder: ServerFolder, run: str = "") -> Path:
-    """Have it known that this process uses the server, until it ends or removes the file. Raises OSError."""
+@lru_cache(maxsize=1)
+def holder() -> str:
+    """What this process is called as one that uses servers. Asked for after any fork."""
     process = identity()
-    path = folder.leases / f"{process.pid}-{process.start_ticks}.json"
+    return f"{process.pid}-{process.start_ticks}"
+
+
+def take(folder: ServerFolder, root: Path) -> None:
+    """Have it known that this process uses the server, until it ends or gives it back. Raises OSError."""
     folder.leases.mkdir(exist_ok=True)
-    write_json(path, Lease(process=process, run=run), durable=False)
-    return path
+    write_json(_of_this_process(folder), Lease(process=identity(), root=str(root)), durable=False)
+
+
+def take_all(urls: Iterable[str], root: Path) -> None:
+    """The same of each shared server among those at ``urls``. One that cannot be told serves all the same."""
+    for url in urls:
+        if folder := server_at(url):
+            try:
+                take(folder, root)
+            except OSError as error:
+                log.warning("%s does not know that it is used from here: %s", url, error)
+
+
+def is_taken(folder: ServerFolder) -> bool:
+    """Whether this process has a lease."""
+    return _of_this_process(folder).exists()
+
+
+def give_back(folder: ServerFolder) -> None:
+    """It uses the server no more."""
+    _of_this_process(folder).unlink(missing_ok=True)
 
 
 def living(folder: ServerFolder) -> list[Lease]:
@@ -41,11 +67,15 @@ def living(folder: ServerFolder) -> list[Lease]:
 
 
 def drop_dead(folder: ServerFolder) -> set[str]:
-    """Remove those whose process is gone; the runs among them that no process goes on with."""
-    dead = [(path, lease) for path, lease in _all(folder) if not is_alive(lease.process)]
-    for path, _ in dead:
+    """Remove those whose process is gone; what these were called."""
+    dead = [path for path, lease in _all(folder) if not is_alive(lease.process)]
+    for path in dead:
         path.unlink(missing_ok=True)
-    return {lease.run for _, lease in dead if lease.run} - {lease.run for lease in living(folder)}
+    return {path.stem for path in dead}
+
+
+def _of_this_process(folder: ServerFolder) -> Path:
+    return folder.leases / f"{holder()}.json"
 
 
 def _all(folder: ServerFolder) -> Iterator[tuple[Path, Lease]]:

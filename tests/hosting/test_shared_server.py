@@ -96,13 +96,31 @@ def keep(tmp_path: Path, model: ModelFiles) -> Iterator[Callable[..., Kept]]:
     kept: list[Kept] = []
 
     def begin(**need: Any) -> Kept:
-        kept.append(Kept(tmp_path / "server", model, **need))
+        kept.append(Kept(tmp_path / "outputs/servers/model_line@x", model, **need))
         return kept[-1]
 
     yield begin
     for each in kept:
         each.end()
     until(lambda: not model.living(), "its hosts to be gone")
+
+
+@pytest.mark.parametrize("key_for", [[], ["model_line"]])
+def test_its_host_has_the_key_of_a_profile_only_where_it_is_given_it(
+    keep: Callable[..., Kept], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key_for: list[str]
+) -> None:
+    monkeypatch.setenv("ASK_KEY", "sk-0123456789")
+    profile = '[profiles.p]\nbase_url = "http://h/v1"\nmodel = "m"\napi_key_env = "ASK_KEY"\n'
+    (tmp_path / "evaltower.toml").write_text(f"{profile}key_for = {key_for}\n")
+    environ = Path(f"/proc/{keep().ready().pid}/environ").read_bytes().split(b"\0")
+    assert (b"ASK_KEY=sk-0123456789" in environ) == bool(key_for)
+
+
+def test_it_does_not_start_where_it_cannot_know_what_is_a_key(
+    keep: Callable[..., Kept], tmp_path: Path
+) -> None:
+    (tmp_path / "evaltower.toml").write_text("[profiles.p]\n")
+    assert "evaltower.toml: [profiles.p]" in keep().why()
 
 
 def test_it_comes_back_after_a_crash_where_it_was_and_as_it_was(keep: Callable[..., Kept]) -> None:
@@ -213,17 +231,18 @@ def test_what_a_dead_run_left_there_is_dropped(keep: Callable[..., Kept]) -> Non
     of_run = identity(sleeper.pid)
     server.ask(lambda client: client.set_live(True))
     server.folder.leases.mkdir()
-    for process, run in ((of_run, "run"), (identity(), "other")):
-        write_lease(server.folder, process, run)
+    for process in (of_run, identity()):
+        write_lease(server.folder, process)
     sleeper.kill()
     sleeper.wait()
     until(lambda: len(list(server.folder.leases.iterdir())) == 1, "the lease to be dropped")
     log = server.folder.path / "stderr.log"
-    until(lambda: "run is over" in log.read_text(), "the host to be told")
+    name = f"{of_run.pid}-{of_run.start_ticks}"
+    until(lambda: f"{name} uses it no more" in log.read_text(), "the host to be told")
 
 
-def write_lease(folder: ServerFolder, process: ProcessIdentity, run: str) -> None:
-    write_json(folder.leases / f"{process.pid}-{process.start_ticks}.json", Lease(process=process, run=run))
+def write_lease(folder: ServerFolder, process: ProcessIdentity) -> None:
+    write_json(folder.leases / f"{process.pid}-{process.start_ticks}.json", Lease(process=process, root="/"))
 
 
 def test_its_host_ends_with_it(keep: Callable[..., Kept]) -> None:
