@@ -30,6 +30,7 @@ from engine.hosting.client import HostClient
 from engine.hosting.remote import RemoteHandler
 from engine.models.call import Chat
 from engine.store.disk import box_failure
+from engine.store.keys import Keys
 from engine.store.records import EpisodeRow, EvalRequest, WorkerProgress, WorkerState, now_iso
 
 log = logging.getLogger(__name__)
@@ -44,7 +45,8 @@ class Setting:
     """What every episode of a run shares. ``env``: the nodeset whose panel sets episodes up, or None.
 
     ``chat`` answers the ``llmCall`` nodes, whose calls of one step take ``longest_calls_sec`` at most.
-    ``guard`` raises where nothing may be written any more. ``gate``: of a run that is played by hand.
+    ``keys`` are in nothing that is written. ``guard`` raises where nothing may be written any more. ``gate``:
+    of a run that is played by hand.
     """
 
     run_id: str
@@ -57,6 +59,7 @@ class Setting:
     longest_calls_sec: float
     hooks: Hooks
     child_ports: PortResolver
+    keys: Keys
     guard: Callable[[], object]
     gate: PlayGate | None = None
 
@@ -95,7 +98,7 @@ class Episode:
         self._connections: dict[str, Connection] = {}
         self._outcome = Outcome()
         self.refused: OSError | None = None
-        self._log = EpisodeLog(folder, before=setting.guard)
+        self._log = EpisodeLog(folder, before=setting.guard, strike=setting.keys.strike)
         self._clock: asyncio.Timeout | None = None
         self._facts = EpisodeFacts()
         self._playing: asyncio.Task[None] | None = None
@@ -128,9 +131,9 @@ class Episode:
             elapsed_sec=elapsed_sec,
             status=verdict.status,
             termination=verdict.termination,
-            error=verdict.error,
+            error=self._setting.keys.strike_in(verdict.error),
             error_class=verdict.error_class,
-            failure=died,
+            failure=self._setting.keys.strike_in(died),
             selectors=dict(self._planned.selectors),
             repeat=self._planned.repeat,
             worker_id=self._worker.worker_id,

@@ -13,16 +13,17 @@ from engine.evaluation.launching import Launcher
 from engine.evaluation.slots import HostSlot
 from engine.evaluation.verdict import SetupRefused
 from engine.hosting.process import make_socket_dir
+from engine.store.keys import Keys
 from engine.store.records import BatchedRecord
 
 
 class Hosts:
     """``sockets``: a short folder, private to the run, that goes with them."""
 
-    def __init__(self, run_id: str, logs: Path, urls: Mapping[str, str]) -> None:
+    def __init__(self, run_id: str, logs: Path, urls: Mapping[str, str], keys: Keys) -> None:
         self._run_id = run_id
         self.sockets = make_socket_dir()
-        self._launcher = Launcher(run_id, logs, self.sockets, urls)
+        self._launcher = Launcher(run_id, logs, self.sockets, urls, keys)
         self._replicated: list[NodesetManifest] = []
         self.shared: dict[str, HostSlot] = {}
         self.own: list[dict[str, HostSlot]] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -11,24 +10,22 @@ from engine.components.catalog import NodesetManifest
 from engine.components.errors import HostStartFailed
 from engine.evaluation.slots import HostSlot, Server
 from engine.hosting.borrowed import BorrowedServer
-from engine.hosting.leases import take
 from engine.hosting.process import HostProcess, HostSpec
-from engine.store.server_folder import server_at
-
-log = logging.getLogger(__name__)
+from engine.store.keys import Keys
 
 
 class Launcher:
     """Makes slots whose hosts log under ``logs`` (``env_x#3.log``) and answer below ``sockets``.
 
-    ``urls``: where nodesets that are borrowed answer.
+    ``urls``: where nodesets that are borrowed answer. ``keys``: those that some of them are given.
     """
 
-    def __init__(self, run_id: str, logs: Path, sockets: Path, urls: Mapping[str, str]) -> None:
+    def __init__(self, run_id: str, logs: Path, sockets: Path, urls: Mapping[str, str], keys: Keys) -> None:
         self._run_id = run_id
         self._logs = logs
         self._sockets = sockets
         self._urls = urls
+        self._keys = keys
 
     def slot(self, manifest: NodesetManifest, tag: str = "") -> HostSlot:
         """A place for ``manifest``'s host; nothing is started yet. ``tag``: ``#0`` … for one of several."""
@@ -43,7 +40,7 @@ class Launcher:
             log_path=self._logs / f"{manifest.name}{tag}.log",
             socket_dir=self._sockets,
             python=manifest.server_python or sys.executable,
-            env=manifest.env,
+            env={**self._keys.of_nodeset(manifest.name), **manifest.env},
             run=f"{self._run_id}{tag}",
             workspaces=manifest.workspaces,
         )
@@ -63,15 +60,6 @@ class Launcher:
                 told = f"{manifest.name} at {url} is not used again: {last.left_because}"
                 raise HostStartFailed(told, manifest.name, "start")
             last = await BorrowedServer.reach(manifest.name, url)
-            self._tell_who_uses(url)
             return last
 
         return reach
-
-    def _tell_who_uses(self, url: str) -> None:
-        """So that a shared server knows when this process is gone."""
-        if folder := server_at(url):
-            try:
-                take(folder, self._run_id)
-            except OSError as error:
-                log.warning("%s does not know that it is used by this run: %s", url, error)

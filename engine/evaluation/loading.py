@@ -17,7 +17,9 @@ from engine.graph.model import GraphError, PortResolver
 from engine.graph.plan import Plan, plan_graph
 from engine.graph.read import parse_graph
 from engine.hosting.borrowing import with_servers
+from engine.hosting.leases import take_all
 from engine.models.client import ChatClient
+from engine.store.keys import Keys
 from engine.store.records import Spec
 from engine.store.rundir import RunDir
 
@@ -35,6 +37,7 @@ class Loaded:
     nodesets: dict[str, NodesetManifest]
     env: NodesetManifest | None
     chat: ChatClient
+    keys: Keys
     hooks: Hooks
     child_ports: PortResolver
 
@@ -44,7 +47,9 @@ def load(run: RunDir, spec: Spec) -> Loaded:
     server that cannot be borrowed, and what :func:`engine.evaluation.models.open_chat` raises."""
     roots = roots_of(run.root, spec.workspaces, spec.active_workspace_dir)
     catalog = discover(roots)
-    catalog, failures = with_servers(catalog, run.read_shared_urls(), spec.eval.worker_count)
+    urls = run.read_shared_urls()
+    take_all(urls.values(), run.root)
+    catalog, failures = with_servers(catalog, urls, spec.eval.worker_count)
     for failure in failures.values():
         raise failure
 
@@ -55,12 +60,14 @@ def load(run: RunDir, spec: Spec) -> Loaded:
     nodesets = {name: catalog.nodesets[name] for name in needed_nodesets(graph)}
     _tell_changes(spec, catalog)
     plan = plan_graph(graph, resolver(catalog))
+    chat, keys = open_chat(run, plan.graph)
     hooks = Hooks([*global_hooks(roots), *enabled_hooks(plan.graph)])
     return Loaded(
         plan,
         nodesets,
         environment_of(nodesets.values()),
-        open_chat(run, plan.graph),
+        chat,
+        keys,
         hooks,
         child_resolver(catalog),
     )

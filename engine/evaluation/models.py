@@ -9,21 +9,25 @@ from engine.graph.names import node_name
 from engine.models.client import ChatClient
 from engine.models.errors import ProfileError
 from engine.models.profiles import asked_for
+from engine.store.keys import Keys, withhold
 from engine.store.records import ModelRecord
 from engine.store.rundir import RunDir
 from engine.store.settings import read_settings
 
 
-def open_chat(run: RunDir, graph: Graph) -> ChatClient:
-    """The run's chat client, for the profiles of its root. Raises SettingsError, and ProfileError for a node
-    whose profile is not there or has no key."""
-    chat = ChatClient(read_settings(run.root).profiles, run.root, run.model_cache)
+def open_chat(run: RunDir, graph: Graph) -> tuple[ChatClient, Keys]:
+    """The run's chat client, for the profiles of its root, and their keys: from now on nothing that is
+    started has them. Raises SettingsError, and ProfileError for a node whose profile is not there or has no
+    key."""
+    profiles = read_settings(run.root).profiles
+    keys = withhold(profiles)
+    chat = ChatClient(profiles, run.root, run.model_cache, environ=keys.environ)
     for node_id, profile, model in _calls(graph):
         try:
             chat.endpoint(profile, model)
         except ProfileError as error:
             raise ProfileError(f"{node_name(node_id)}: {error.message}", error.remedy) from None
-    return chat
+    return chat, keys
 
 
 def longest_calls_sec(chat: ChatClient, graph: Graph) -> float:

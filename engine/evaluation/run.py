@@ -41,6 +41,7 @@ from engine.statistics.stopping import UntilWidth
 from engine.store.disk import advice, box_failure
 from engine.store.episode_folders import folder_names
 from engine.store.fence import Fence, FencedError
+from engine.store.keys import Keys
 from engine.store.play import PlayAddress
 from engine.store.records import BatchedRecord, RunStatus, Spec, WorkerProgress, now_iso, task_of
 from engine.store.rundir import RunDir, RunDirError
@@ -62,6 +63,7 @@ class Run:
         self._recorder = Recorder(run, self._summary, spec.needs.graph_hash, fence, self._failed)
         self._hosts: Hosts | None = None
         self._chat: ChatClient | None = None
+        self._keys = Keys({}, {})
         self._gate: PlayGate | None = None
         self._limit: TimeLimit | None = None
         self._workers: list[Worker] = []
@@ -145,7 +147,9 @@ class Run:
         loaded = await asyncio.to_thread(load, self._run, self._spec)
         self._chat = loaded.chat
         before = self._regimes_before()
-        self._hosts = Hosts(self._run.run_id, self._folder / "hosts", self._run.read_shared_urls())
+        self._keys = loaded.keys
+        urls = self._run.read_shared_urls()
+        self._hosts = Hosts(self._run.run_id, self._folder / "hosts", urls, self._keys)
         if job.kind == "play":
             self._gate = PlayGate(self._first_worker, lambda: self.stop("cancelled", None))
             address = PlayAddress(socket=str(await self._gate.open(self._hosts.sockets)))
@@ -175,6 +179,7 @@ class Run:
             longest_calls_sec=longest_calls_sec(loaded.chat, loaded.plan.graph),
             hooks=loaded.hooks,
             child_ports=loaded.child_ports,
+            keys=loaded.keys,
             guard=self._fence.check,
             gate=self._gate,
         )
@@ -280,7 +285,8 @@ class Run:
         if refused is not None:
             return f"{advice(refused)}, then `evaltower resume {self._run.run_id}`"
         detail = error.detail if isinstance(error, HostFailure) else ""
-        return f"{error}\n{detail}".strip()
+        told: str = self._keys.strike_in(f"{error}\n{detail}".strip())
+        return told
 
     async def _close(self) -> None:
         """End everything that is not the files."""

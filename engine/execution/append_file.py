@@ -14,17 +14,23 @@ LARGEST_BUFFER = 1 << 20
 
 class AppendFile:
     """Made with its first line. One writer; raises OSError that names the file. ``before``: called before
-    each write, and what it raises is passed on."""
+    each write, and what it raises is passed on. ``strike`` takes out of a line what is not to be written."""
 
-    def __init__(self, path: Path, before: Callable[[], object] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        before: Callable[[], object] | None = None,
+        strike: Callable[[bytes], bytes] = bytes,
+    ) -> None:
         self._path = path
         self._before = before
+        self._strike = strike
         self._buffer = bytearray()
         self._file: int | None = None
 
     def line(self, content: bytes) -> None:
         """Add a line; it becomes readable with the next flush."""
-        self._buffer += content
+        self._buffer += self._strike(content)
         self._buffer += b"\n"
         if len(self._buffer) > LARGEST_BUFFER:
             self.flush()

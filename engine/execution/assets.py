@@ -45,14 +45,19 @@ WRITER = AssetWriter()
 
 class Assets:
     """The files under ``assets/`` of one episode's folder, by content. ``before``: called before each write,
-    and what it raises is passed on."""
+    and what it raises is passed on. ``strike`` takes out of a text what is not to be written."""
 
     def __init__(
-        self, episode: Path, writer: AssetWriter = WRITER, before: Callable[[], object] | None = None
+        self,
+        episode: Path,
+        writer: AssetWriter = WRITER,
+        before: Callable[[], object] | None = None,
+        strike: Callable[[bytes], bytes] = bytes,
     ) -> None:
         self._folder = episode / FOLDER
         self._writer = writer
         self._before = before
+        self._strike = strike
         self._by_content: dict[tuple[str, bytes], str] = {}
         self._taken: set[str] = set()
         self._pending: deque[Future[None]] = deque()
@@ -67,7 +72,7 @@ class Assets:
 
     def text(self, content: bytes, name: str, text: str) -> str:
         """Where this text is, in UTF-8."""
-        return self._put("txt", content, name, text, str.encode)
+        return self._put("txt", content, name, text, lambda value: self._strike(value.encode()))
 
     def check(self) -> None:
         """Raise what a finished write raised."""

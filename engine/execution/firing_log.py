@@ -50,19 +50,25 @@ class EpisodeLog:
 
     Lines become readable at each boundary, in one write. ``keep_arrays``: arrays are kept as npz instead of a
     summary. Any method may raise OSError; the lines that it could not write are tried again with the next.
-    ``before``: called before each write, and what it raises is passed on.
+    ``before``: called before each write, and what it raises is passed on. ``strike`` takes out of text what
+    is not to be written.
     """
 
     def __init__(
-        self, folder: Path, *, keep_arrays: bool = False, before: Callable[[], object] | None = None
+        self,
+        folder: Path,
+        *,
+        keep_arrays: bool = False,
+        before: Callable[[], object] | None = None,
+        strike: Callable[[bytes], bytes] = bytes,
     ) -> None:
         for name in (LOG, TRACE, CONTAINERS):
             (folder / name).unlink(missing_ok=True)
         shutil.rmtree(folder / FOLDER, ignore_errors=True)
-        self._log = AppendFile(folder / LOG, before)
-        self._trace = AppendFile(folder / TRACE, before)
-        self._containers = AppendFile(folder / CONTAINERS, before)
-        self._assets = Assets(folder, before=before)
+        self._log = AppendFile(folder / LOG, before, strike)
+        self._trace = AppendFile(folder / TRACE, before, strike)
+        self._containers = AppendFile(folder / CONTAINERS, before, strike)
+        self._assets = Assets(folder, before=before, strike=strike)
         self._digests = _ArrayDigests()
         self._canonical = Canonical(self._digests.of)
         self._values = LogValues(self._assets, self._digests.of, keep_arrays)

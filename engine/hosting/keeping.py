@@ -18,6 +18,7 @@ from engine.hosting.process import HostProcess, HostSpec
 from engine.hosting.regimes import Regimes, config_of, difference, digest_of, regimes_of
 from engine.store import server_folder as files
 from engine.store.atomic import write_json
+from engine.store.keys import Keys
 from engine.store.process_identity import identity
 from engine.store.records import now_iso
 from engine.store.server_folder import (
@@ -47,11 +48,12 @@ class GaveUpError(Exception):
 
 
 class Keeper:
-    """One attempt at a server. Use it once."""
+    """One attempt at a server. ``keys``: those that some nodesets are given. Use it once."""
 
-    def __init__(self, folder: ServerFolder, record: ServerRecord) -> None:
+    def __init__(self, folder: ServerFolder, record: ServerRecord, keys: Keys) -> None:
         self._folder = folder
         self._record = record
+        self._keys = keys
         self._need = record.nodeset
         self._boot = identity().boot_id
         self._starts = 0
@@ -101,7 +103,7 @@ class Keeper:
             log_path=log_path,
             socket_dir=Path(self._record.address),
             python=self._need.python or sys.executable,
-            env=self._need.env,
+            env={**self._keys.of_nodeset(self._need.name), **self._need.env},
             run=self._record.key,
             workspaces=self._need.workspaces,
         )
@@ -169,10 +171,10 @@ class Keeper:
         self._gone |= drop_dead(self._folder)
         client = host.connect("")
         try:
-            for run in tuple(self._gone):
-                await client.end_run(run)
-                self._gone.remove(run)
-                log.info("%s is over", run)
+            for name in tuple(self._gone):
+                await client.end_all_within(name)
+                self._gone.remove(name)
+                log.info("%s uses it no more", name)
             self._note(regimes_of(await client.manifest(ANSWER_SEC)))
         except HostFailure as failure:
             log.debug("%s", failure)

@@ -15,9 +15,11 @@ from pathlib import Path
 
 from engine.hosting.keeping import GaveUpError, Keeper
 from engine.store.atomic import write_json
+from engine.store.keys import Keys, withhold
 from engine.store.records import now_iso
 from engine.store.rundir import RunDirError
 from engine.store.server_folder import GaveUp, ServerFolder, ServerRecord
+from engine.store.settings import SettingsError, read_settings
 
 log = logging.getLogger("engine.hosting.shared_server")
 
@@ -32,8 +34,10 @@ def main() -> int:
     )
     folder, attempt = ServerFolder(arguments.dir.absolute()), arguments.attempt
     try:
-        asyncio.run(_keep(folder, _record(folder, attempt)))
-    except (GaveUpError, RunDirError, OSError) as error:
+        record = _record(folder, attempt)
+        keys = withhold(read_settings(folder.root).profiles)
+        asyncio.run(_keep(folder, record, keys))
+    except (GaveUpError, RunDirError, SettingsError, OSError) as error:
         log.error("%s", error)
         _leave_word(folder, attempt, str(error))
         return 1
@@ -47,15 +51,17 @@ def _record(folder: ServerFolder, attempt: int) -> ServerRecord:
     return record
 
 
-async def _keep(folder: ServerFolder, record: ServerRecord) -> None:
+async def _keep(folder: ServerFolder, record: ServerRecord, keys: Keys) -> None:
     keeping = asyncio.current_task()
     assert keeping is not None
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, keeping.cancel)
     try:
-        await Keeper(folder, record).keep()
+        await Keeper(folder, record, keys).keep()
     except asyncio.CancelledError:
         log.info("told to stop")
+    except GaveUpError as error:
+        raise GaveUpError(keys.strike_in(str(error))) from None
 
 
 def _leave_word(folder: ServerFolder, attempt: int, why: str) -> None:

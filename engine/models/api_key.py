@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from engine.models.errors import ProfileError
+from engine.store.keys import SHORTEST_SECRET, STRUCK
 from engine.store.settings import Profile
-
-SHORTEST_SECRET = 8
-"""Shorter ones are stand-ins for local servers ("EMPTY", "none"), and words of their own in a text."""
 
 
 class ApiKey:
@@ -35,4 +33,4 @@ class ApiKey:
 
     def strike(self, text: str) -> str:
         """The text without the key: a server may repeat what it was sent."""
-        return text.replace(self._text, "[key]") if len(self._text) >= SHORTEST_SECRET else text
+        return text.replace(self._text, STRUCK) if len(self._text) >= SHORTEST_SECRET else text

@@ -80,6 +80,10 @@ class ServerFolder:
     path: Path
 
     @property
+    def root(self) -> Path:
+        return self.path.parents[2]
+
+    @property
     def record(self) -> Path:
         return self.path / "server.json"
 

@@ -42,9 +42,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """``[profiles.NAME]``: a model behind an OpenAI-compatible chat completions server.
 
     base_url: what comes before ``/chat/completions``. api_key_env: the environment variable that holds the
-    key; empty, none is sent. active: the profile of a node that names none (so is an only one). determinism:
-    what the server promises for equal requests; unless ``none``, each request carries a ``seed``. params:
-    sent with every request, over what a node says. max_tokens_field: how the server calls ``max_tokens``.
+    key; empty, none is sent. key_for: nodesets whose processes get that variable, too. active: the profile of
+    a node that names none (so is an only one). determinism: what the server promises for equal requests;
+    unless ``none``, each request carries a ``seed``. params: sent with every request, over what a node says.
+    max_tokens_field: how the server calls ``max_tokens``.
     timeout_sec: wall seconds for one try. retries: tries after the first. concurrency: requests at once, of
     one run. cache: a file under the root that keeps answers beyond the run; empty, the run's own.
     """
@@ -52,6 +53,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     base_url: str
     model: Annotated[str, msgspec.Meta(min_length=1)]
     api_key_env: str = ""
+    key_for: list[str] = []
     price: Price | None = None
     active: bool = False
     determinism: Determinism = "none"

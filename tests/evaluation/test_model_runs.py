@@ -160,7 +160,7 @@ def test_what_keeps_it_from_its_model_is_named(
 def test_an_episode_is_given_the_time_that_its_models_may_take(root: Path, server: ChatServer) -> None:
     settle(root, server, timeout_sec=50, retries=1)
     graph = parse_graph(GRAPH)
-    chat = open_chat(RunDir(root / "outputs" / "eval_runs" / "x"), graph)
+    chat, _ = open_chat(RunDir(root / "outputs" / "eval_runs" / "x"), graph)
     assert longest_calls_sec(chat, graph) == 2 * (50 + LONGEST_PAUSE_SEC)
 
 
