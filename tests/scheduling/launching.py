@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from tests.fakes.family_run import FAMILY
 from tests.fakes.finished_runs import CREATED, make_spec
 from tests.scheduling.making import job, shared
 
-GRACE = ORPHAN_GRACE = 1.0
+GRACE = ORPHAN_GRACE = 0.5
 DEADLINE = 60.0
 POLL_SEC = 0.05
 
@@ -140,6 +141,26 @@ class Box:
                 claim = Attempt(attempt).read_shim()
                 if claim and claim.process and is_alive(claim.process):
                     os.kill(claim.process.pid, 9)
+
+
+def wait_until_all_are_gone(box: Box, run: RunDir, family: dict[str, ProcessIdentity]) -> float:
+    """Seconds until none is alive, with a backend that polls."""
+
+    def none_lives() -> bool:
+        box.launcher.poll([run.run_id], [])
+        return not living(family)
+
+    return wait_for(none_lives, "the end of the family")
+
+
+def run_processes(box: Box, run: RunDir) -> list[ProcessIdentity]:
+    """The run process itself; none once it has ended."""
+    command = ["ps", "--ppid", str(box.shim(run).pid), "-o", "pid=,args="]
+    found = []
+    for line in subprocess.run(command, stdout=subprocess.PIPE, check=False).stdout.decode().splitlines():
+        with suppress(ProcessLookupError):
+            found += [identity(int(line.split()[0]))] if "family_run" in line else []
+    return found
 
 
 def queued(run: RunDir, **more: Any) -> QueuedJob:

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,18 +18,9 @@ from engine.store.atomic import write_json
 from engine.store.attempts import Attempt, ExitRecord
 from engine.store.process_identity import ProcessIdentity, identity, is_alive, send_signal
 from tests.fakes.family import KINDS, bury, living, read_family
+from tests.scheduling.launching import DEADLINE, GRACE, ORPHAN_GRACE, wait_for
 
-GRACE, ORPHAN_GRACE, MORE = 1.0, 1.0, 2.0
-DEADLINE = 60.0
-
-
-def wait_for(condition: Callable[[], object], what: str, seconds: float = DEADLINE) -> float:
-    """Seconds until the condition holds."""
-    began = time.monotonic()
-    while not condition():
-        assert time.monotonic() - began < seconds, f"waited in vain for {what}"
-        time.sleep(0.01)
-    return time.monotonic() - began
+MORE = 2.0
 
 
 @dataclass
@@ -228,11 +219,11 @@ def test_a_broken_backend_file_names_nobody(bench: Bench, text: str) -> None:
 def test_only_one_of_a_shim_and_a_void_claim_has_the_attempt(bench: Bench) -> None:
     """A backend gives the attempt up at some moment of the shim's start: either that is told, or it began."""
     voided = 0
-    for number in range(1, 25):
+    for number in range(1, 17):
         attempt = Attempt.of(bench.folder, number)
         began = bench.folder / f"began{number}"
         shim = bench.start("touch", str(began), number=number)
-        time.sleep(0.004 * (number % 12))  # spread over its start, which takes 40 ms
+        time.sleep(0.005 * (number % 12))  # spread over its start, which takes 40 ms
         won = attempt.void()
         shim.process.wait(DEADLINE)
         claim = attempt.read_shim()

@@ -129,7 +129,7 @@ class LocalLauncher:
         return Poll(states, self._servers.poll(servers))
 
     def _states(self, runs: Collection[str]) -> dict[str, RunState]:
-        processes = Processes.read()
+        processes = Processes.read() if runs else Processes({})
         for run_id in self._ends.keys() - set(runs):
             self._forget(run_id)
         states = {run_id: self._state(self._run(run_id), processes) for run_id in runs}

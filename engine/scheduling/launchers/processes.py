@@ -12,8 +12,6 @@ from pathlib import Path
 from engine.store.attempts import MARK
 from engine.store.process_identity import ProcessIdentity, identity, send_signal
 
-_PROC = Path("/proc")
-
 
 @dataclass(frozen=True)
 class Live:
@@ -33,11 +31,13 @@ class Processes:
     def read(cls) -> Processes:
         """Raises OSError where /proc cannot be listed."""
         children: dict[int, list[Live]] = {}
-        for name in os.listdir(_PROC):
-            if name.isdigit():
-                with suppress(OSError, IndexError):  # it has ended meanwhile
-                    fields = (_PROC / name / "stat").read_bytes().rpartition(b")")[2].split()
-                    children.setdefault(int(fields[1]), []).append(Live(int(name), int(fields[19])))
+        for name in os.listdir("/proc"):
+            if not name.isdigit():
+                continue
+            with suppress(OSError, IndexError):  # it may have ended meanwhile
+                with open(f"/proc/{name}/stat", "rb") as file:
+                    fields = file.read().rpartition(b")")[2].split()
+                children.setdefault(int(fields[1]), []).append(Live(int(name), int(fields[19])))
         return cls(children)
 
     def below(self, pids: Iterable[int]) -> set[Live]:
@@ -65,9 +65,9 @@ def marked(mark: str) -> list[Live]:
     """The processes that have an attempt's mark in their environment."""
     needle = f"{MARK}={mark}\0".encode()
     found = []
-    for name in filter(str.isdigit, os.listdir(_PROC)):
+    for name in filter(str.isdigit, os.listdir("/proc")):
         with suppress(OSError):
             who: ProcessIdentity = identity(int(name))
-            if needle in (_PROC / name / "environ").read_bytes():
+            if needle in Path(f"/proc/{name}/environ").read_bytes():
                 found.append(Live(who.pid, who.start_ticks))
     return found
