@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import io
 import logging
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from engine.evaluation.run import Run
@@ -18,7 +21,17 @@ from engine.store.rundir import RunDir, RunDirError
 log = logging.getLogger("engine.evaluation")
 
 
+class _Stderr(io.TextIOBase):
+    """Standard error without a buffer: what a full disk does not take is gone, and nothing fails for it."""
+
+    def write(self, text: str) -> int:
+        with suppress(OSError):
+            os.write(2, text.encode("utf-8", "backslashreplace"))
+        return len(text)
+
+
 def main() -> int:
+    sys.stderr = _Stderr()
     parser = argparse.ArgumentParser(prog="python -m engine.evaluation", description=__doc__)
     parser.add_argument("--run-dir", type=Path, required=True, help="a run folder that holds spec.json")
     arguments = parser.parse_args()

@@ -111,12 +111,21 @@ class Recorder:
         """Write the last summary and, unless the run is ``aborted``, ``_DONE``. Raises OSError and
         FencedError."""
         await self.close()
+        with suppress(OSError):
+            self._write_progress()
         self.summary.status = status
         self.summary.error = error
         self.summary.finished_at = now_iso()
         self._fold_rows()
         self.summary.result_digest = result_digest(self.summary.episodes)
-        self._with_room(self._write_end)
+        try:
+            self._with_room(self._write_end)
+        except OSError as refused:
+            if refused.errno not in FULL or not self._run.progress.exists():
+                raise
+            self._fence.check()
+            self._run.progress.unlink()  # nobody needs it any more, and it has room
+            self._write_end()
 
     async def close(self) -> None:
         """Write nothing any more, but what :meth:`finish` does."""
@@ -147,8 +156,6 @@ class Recorder:
         write_json(path, value, durable=durable, before=self._fence.check)
 
     def _write_end(self) -> None:
-        with suppress(OSError):  # nobody needs it any more
-            self._write_progress()
         self._write(self._run.summary, self.summary)
         if self.summary.status != "aborted":
             self._run.mark_done(self._fence.check)

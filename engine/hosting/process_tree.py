@@ -60,10 +60,10 @@ class ProcessTree:
         """The host, while it runs, and everything that it started."""
         found = set(self._seen)
         for pid in _marked(f"{_MARK}={self._mark}".encode()):
-            with suppress(*_NO_LONGER_THERE):
+            with suppress(*_NO_LONGER_THERE, OSError):
                 found.add(psutil.Process(pid))
         if self.running():
-            with suppress(*_NO_LONGER_THERE):
+            with suppress(*_NO_LONGER_THERE, OSError):
                 host = psutil.Process(self._pid)
                 found.update([host, *host.children(recursive=True)])
         self._seen = {process for process in found if _is_alive(process)}
@@ -105,7 +105,12 @@ class ProcessTree:
 
 
 def _marked(needle: bytes) -> Iterator[int]:
-    for name in os.listdir("/proc"):
+    try:
+        names = os.listdir("/proc")
+    except OSError as error:  # no file can be opened any more: closing the lifeline makes room
+        log.warning("the processes of a host cannot be looked for: %s", error)
+        return
+    for name in names:
         if name.isdigit():
             with suppress(OSError), open(f"/proc/{name}/environ", "rb") as environ:
                 if needle in environ.read():
@@ -113,10 +118,14 @@ def _marked(needle: bytes) -> Iterator[int]:
 
 
 def _is_exiting(pid: int) -> bool:
-    with suppress(OSError), open(f"/proc/{pid}/stat", "rb") as stat:
-        flags = stat.read().rpartition(b")")[2].split()[6]
-        return bool(int(flags) & _PF_EXITING)
-    return True
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as stat:
+            flags = stat.read().rpartition(b")")[2].split()[6]
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+    except OSError:  # what cannot be seen runs on, and is to be killed
+        return False
+    return bool(int(flags) & _PF_EXITING)
 
 
 def _is_alive(process: psutil.Process) -> bool:
@@ -124,6 +133,8 @@ def _is_alive(process: psutil.Process) -> bool:
         return process.is_running() and process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
     except _NO_LONGER_THERE:
         return False
+    except OSError:  # no file can be opened any more
+        return True
 
 
 def _memory_bytes(process: psutil.Process) -> int:

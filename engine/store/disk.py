@@ -11,6 +11,9 @@ from pathlib import Path
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Errors that room on the disk would cure."""
 
+FEW_INODES = 16
+"""As good as none: some may have become free since the error."""
+
 BOX_ERRORS = FULL | {errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.EFBIG}
 """Errors that the next write would meet, too."""
 
@@ -40,7 +43,7 @@ def advice(error: OSError) -> str:
 def _remedy(error: OSError) -> str:
     if error.errno == errno.ENOSPC:
         return (
-            "remove files there (it has no inode left)" if _lacks_inodes(error) else "make room on that disk"
+            "remove files there (it has no inodes left)" if _lacks_inodes(error) else "make room on that disk"
         )
     if error.errno == errno.EDQUOT:
         return "remove files of yours there, or have the quota raised"
@@ -64,5 +67,5 @@ def _remedy(error: OSError) -> str:
 def _lacks_inodes(error: OSError) -> bool:
     with suppress(OSError, TypeError):
         there = os.statvfs(Path(os.fsdecode(error.filename)).parent)
-        return there.f_files > 0 and there.f_favail == 0
+        return there.f_files > 0 and there.f_favail < FEW_INODES
     return False

@@ -73,7 +73,7 @@ def test_a_disk_without_inodes_is_told_from_one_without_room(tmp_path: Path) -> 
             (root / str(number)).touch()
         with pytest.raises(OSError, match="No space left") as raised:
             (root / "one more").touch()
-        assert "it has no inode left" in advice(raised.value)
+        assert "it has no inodes left" in advice(raised.value)
 
 
 def test_what_lies_behind_a_failure_is_found() -> None:
