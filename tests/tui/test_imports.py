@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
 HEAVY = ("textual", "watchfiles", "tui", "numpy", "PIL")
 
 
@@ -31,13 +29,15 @@ def test_help_does_not_import_the_screen() -> None:
     assert not _loaded(run)
 
 
-@pytest.mark.parametrize(
-    "module", ["tui.terminal_app", "tui.keymap", "tui.theme", "tui.state_file", "tui.clipboard"]
-)
-def test_what_is_needed_before_the_first_paint_imports_no_numpy_and_no_pillow(module: str) -> None:
-    assert not _loaded(f"import {module}") & {"numpy", "PIL", "watchfiles"}
+def test_what_is_needed_before_the_first_paint_imports_no_numpy_and_no_pillow() -> None:
+    rooms = ("terminal_app", "keymap", "theme", "preferences", "state_file")
+    assert not _loaded(f"import {', '.join(f'tui.{room}' for room in rooms)}") & {
+        "numpy",
+        "PIL",
+        "watchfiles",
+    }
 
 
-@pytest.mark.parametrize("name", ["index", "rows", "search", "filters", "follow"])
-def test_the_log_file_room_needs_no_screen(name: str) -> None:
-    assert "textual" not in _loaded(f"import tui.logfile.{name}")
+def test_the_log_file_room_needs_no_screen() -> None:
+    rooms = ("index", "rows", "assets", "search", "filters", "follow")
+    assert "textual" not in _loaded(f"import {', '.join(f'tui.logfile.{room}' for room in rooms)}")

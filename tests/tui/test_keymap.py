@@ -53,7 +53,8 @@ async def test_textual_names_its_keys_as_the_keymap_does() -> None:
         def on_key(self, event: Key) -> None:
             self.heard.append(event.key)
 
-    keys = [key for key in PROMISED["global"].split() if key not in ("tab", "shift+tab", "ctrl+p", "ctrl+c")]
+    textual_s = {"tab", "shift+tab", "ctrl+p", "ctrl+c"}
+    keys = [key for key in PROMISED["global"].split() if not key.isalnum() and key not in textual_s]
     app = Listener()
     async with app.run_test() as pilot:
         await pilot.press(*map(textual_key, keys))
