@@ -8,8 +8,9 @@ from engine.control.queue_reports import EstimateReport, ResourceEstimate
 from engine.control.queue_views import mb_of
 from engine.graph.read import dump_graph
 from engine.scheduling.accounts import Accounts
-from engine.scheduling.estimates import Figure
+from engine.scheduling.estimates import Estimate, Figure
 from engine.scheduling.need import Need
+from engine.scheduling.requests import on_this_machine
 from engine.scheduling.shortage import title
 
 
@@ -26,10 +27,12 @@ def estimate_report(backend: Backend, prepared: checking.Prepared, worker_count:
     with backend.reading() as scheduler:
         forecast, accounts = scheduler.forecast(need), scheduler.decisions.accounts
         free = _free(accounts)
-    total = mb_of(forecast.estimate)
-    parts: dict[str, dict[str, Figure | None]] = {
-        "vram": {title(part.owner): part.vram for part in forecast.estimate.parts},
-        "ram": {title(part.owner): part.ram for part in forecast.estimate.parts},
+    found = forecast.estimate.parts
+    estimate = Estimate(tuple(on_this_machine(part, accounts) if accounts else part for part in found))
+    total = mb_of(estimate)
+    figures: dict[str, dict[str, Figure | None]] = {
+        "vram": {title(part.owner): part.vram for part in estimate.parts},
+        "ram": {title(part.owner): part.ram for part in estimate.parts},
     }
     return EstimateReport(
         graph_name=prepared.name,
@@ -37,11 +40,11 @@ def estimate_report(backend: Backend, prepared: checking.Prepared, worker_count:
         resources={
             name: ResourceEstimate(
                 estimate_mb=total[name],
-                uncalibrated=[part for part, figure in found.items() if not _is_measured(figure)],
+                uncalibrated=[part for part, figure in parts.items() if not _is_measured(figure)],
                 measured_free_mb=free[name],
-                basis={part: figure.basis if figure else "unknown" for part, figure in found.items()},
+                basis={part: figure.basis if figure else "unknown" for part, figure in parts.items()},
             )
-            for name, found in parts.items()
+            for name, parts in figures.items()
         },
         max_workers=forecast.max_workers,
         fits=forecast.start is not None,

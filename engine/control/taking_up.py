@@ -101,8 +101,13 @@ def go_on(root: Path, scheduler: Scheduler, cancelling: Cancelling, notices: Not
             scheduler.playing = run_id
         if job.cancel_requested_at is not None:
             cancelling.begin(run_id, None)
-    if running:
-        notices.add(f"still under way, and taken up: {listed(running)}")
+    ended = [run_id for run_id in running if RunDir(runs_folder(root) / run_id).is_done()]
+    for what, runs in (
+        ("ended while no backend lived", ended),
+        ("still under way, and taken up", [run_id for run_id in running if run_id not in ended]),
+    ):
+        if runs:
+            notices.add(f"{what}: {listed(runs)}")
 
 
 def _leave_what_runs_elsewhere(root: Path, queue: Queue, notices: Notices) -> None:

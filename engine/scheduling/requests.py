@@ -15,7 +15,7 @@ from engine.scheduling.seating import Request
 
 def request_for(run_id: str, need: Need, estimated: Estimate, accounts: Accounts) -> Request:
     """What is to be found room for, given the servers that run already."""
-    estimate = Estimate(tuple(_on_this_machine(part, accounts) for part in estimated.parts))
+    estimate = Estimate(tuple(on_this_machine(part, accounts) for part in estimated.parts))
     missing = tuple(part for part in estimate.parts if part.owner not in accounts.tenants)
     present = [part for part in estimate.parts if part.owner in accounts.tenants]
     unstated = need.marginal_vram_mb is None and estimate.run.ram.basis == "assumed"
@@ -39,7 +39,7 @@ def pinned_cards(need: Need, accounts: Accounts) -> tuple[str, ...]:
     return tuple(by_label.get(name, name) for name in need.gpus)
 
 
-def _on_this_machine(part: Part, accounts: Accounts) -> Part:
+def on_this_machine(part: Part, accounts: Accounts) -> Part:
     """Without a driver nothing is known of cards, and only what was declared for one counts."""
     if accounts.driver != "absent" or (part.vram and part.vram.basis == "declared"):
         return part

@@ -15,6 +15,8 @@ from engine.store.rundir import RunDir
 from engine.store.runs import read_rows
 from tests.fakes.finished_runs import fake_row
 
+NAP_SEC = 0.4
+
 
 def main() -> None:
     run = RunDir(Path(sys.argv[2]))
@@ -30,6 +32,8 @@ def main() -> None:
         os._exit(3)
     if behaviour in ("hang", "deaf"):
         told.wait()
+        finish(run, "cancelled")
+    if behaviour == "nap" and told.wait(NAP_SEC):
         finish(run, "cancelled")
     appender.append(fake_row(1))
     finish(run, "completed")
