@@ -1,0 +1,116 @@
+"""The shell against a backend that lives in another process, and one that changes hands."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from engine.control.reader import Reader
+from engine.store.backend_lock import live_backend
+from tests.cli.conftest import Shell
+from tests.cli.test_run import EVALTOWER, start_and_wait
+from tests.control.waiting import wait_for, wait_until_over
+
+SUBMIT = """
+import json, os, urllib.request
+url = os.environ["BACKEND_URL"] + "/api/eval/v2/start"
+body = json.dumps({"graph_name": "toy", "selectors": {"fake": "hang"}}).encode()
+print(urllib.request.urlopen(urllib.request.Request(url, body, method="POST")).read().decode(), flush=True)
+"""
+
+
+@contextmanager
+def evaltower(root: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    child = subprocess.Popen(
+        [sys.executable, "-c", EVALTOWER, "--root", str(root), *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "EVALTOWER_ROOT": ""},
+    )
+    try:
+        yield child
+    finally:
+        child.terminate()
+        child.communicate(timeout=60)
+
+
+@pytest.fixture
+def backend(root: Path) -> Iterator[subprocess.Popen[str]]:
+    """``evaltower --serve``, whose runs end as the selector ``fake`` says."""
+    with evaltower(root, "--serve", "--port", "0") as child:
+        wait_for(lambda: (found := live_backend(root)) is not None and bool(found.url), "the backend")
+        yield child
+
+
+def test_a_queue_is_operated_from_a_shell(backend: subprocess.Popen[str], root: Path, shell: Shell) -> None:
+    assert shell("pause").code == 0
+    runs = [shell("run", "toy", "-n", "2", "--no-follow").out.strip() for _ in range(3)]
+    report = shell("queue", "--json").json
+    assert [run["run_id"] for run in report["queued"]] == runs
+    assert report["paused"] is True
+    assert "paused" in report["queued"][0]["reason"]
+    assert shell("move", runs[2], "1").out.strip() == f"{runs[2]} is 1st"
+    assert shell("priority", runs[1], "high", "--json").json["position"] == 1
+    assert shell("hold", runs[0]).code == 0
+    assert [run["run_id"] for run in shell("queue", "--json").json["queued"]] == [runs[1], runs[2], runs[0]]
+    assert shell("cancel", runs[2]).out.split() == [runs[2], "cancelled"]
+    again = shell("cancel", runs[2], "--json")
+    assert (again.code, "over already" in again.json[0]["error"]) == (1, True)
+    assert shell("unpause").code == 0
+    assert wait_until_over(Reader(root), runs[1]).status == "completed"
+    assert shell("hold", runs[1]).code == 1
+    assert shell("resume", runs[2], "--json").json["status"] == "completed"
+    assert shell("show", runs[0], "--json").json["status"] == "pending"
+    assert shell("delete", runs[0]).code == 1
+    assert shell("hold", runs[0], "--release").code == 0
+    assert wait_until_over(Reader(root), runs[0]).status == "completed"
+    wait_for(lambda: shell("delete", runs[0]).code == 0, "the end of its processes")
+    assert shell("show", runs[0]).code == 2
+    assert shell("estimate", "toy", "-w", "2", "--json").json["worker_count"] == 2
+    assert shell("estimate", "toyy").code == 2
+    assert "ending" in shell("stop").out
+    assert backend.wait(60) == 0
+    assert shell("queue").code == 3
+
+
+def test_watch_and_a_submitting_command(backend: subprocess.Popen[str], root: Path, shell: Shell) -> None:
+    with (
+        evaltower(root, "watch", "--json") as watch,
+        evaltower(
+            root, "experiment", "any", "--", sys.executable, "-c", f"{SUBMIT}\nimport time; time.sleep(60)"
+        ) as submitter,
+    ):
+        assert submitter.stdout is not None
+        assert watch.stdout is not None
+        run = msgspec.json.decode(submitter.stdout.readline())["run_id"]
+        changes = map(msgspec.json.decode, watch.stdout)
+        assert next(change["run_id"] for change in changes) == run
+        assert Reader(root).find(run).read_spec().scheduling["exclusive_gpu"] is True
+        submitter.send_signal(signal.SIGINT)
+        assert next(change for change in changes if change["status"] == "cancelled")["run_id"] == run
+        assert submitter.wait(60) == 130
+        watch.send_signal(signal.SIGINT)
+        assert watch.wait(60) == 130
+
+
+def test_a_hung_up_run_goes_on_with_a_successor(root: Path, cache_home: Path, shell: Shell) -> None:
+    child, run = start_and_wait(root, "hang", cache_home)
+    second = shell("run", "toy", "-n", "1", "--label", "mine", "--no-follow").out.strip()
+    assert second
+    child.send_signal(signal.SIGHUP)
+    child.communicate(timeout=60)
+    assert child.returncode == 128 + signal.SIGHUP
+    assert Reader(root).show(run).status == "running"
+    assert run in shell("queue").out
+    assert shell("cancel", run).code == 0
+    assert wait_until_over(Reader(root), run).status == "cancelled"
+    assert wait_until_over(Reader(root), second).status == "completed"
