@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -24,8 +23,6 @@ from engine.store.strict_json import encode
 log = logging.getLogger(__name__)
 
 POLL_SEC = 0.5
-LOOK_AGAIN_SEC = 5.0
-"""A run whose process was killed changes no file."""
 KEPT = 64
 """Events that a listener may be behind; one that is further behind gets a snapshot in their place."""
 _PIECE = 1 << 20
@@ -48,7 +45,6 @@ class Feed:
         self._rows = RowTail(RunDir(Path(report.path)).episode_rows)
         self._files = [Path(report.path) / name for name in ("summary.json", "progress.json", "job.json")]
         self._seen: Any = None
-        self._looked = 0.0
         self._number = 0
         self._events: deque[Event] = deque(maxlen=KEPT)
         self._news = asyncio.Event()
@@ -91,11 +87,10 @@ class Feed:
         """The run where it may have changed, and its new rows."""
         seen = [_stamp(path) for path in self._files]
         rows = self._rows.read()
-        now = time.monotonic()
-        if seen == self._seen and now - self._looked < LOOK_AGAIN_SEC:
+        if seen == self._seen:
             return None, rows
         report = self._control.show(self._report.run_id)
-        self._seen, self._looked = seen, now
+        self._seen = seen
         return report, rows or (self._rows.read() if report.is_over else rows)
 
     def _publish(self, report: RunReport | None, rows: list[EpisodeRow]) -> None:

@@ -1,0 +1,133 @@
+"""What a client does that knows nothing but the contract."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.api.client import EVAL, Client
+from tests.api.conftest import Server
+
+SUBMIT = Path(__file__).parent / "submit.py"
+
+
+def submit(server: Server, *words: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, str(SUBMIT), server.url, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd="/",  # where the project cannot be imported
+    )
+
+
+def test_a_run_from_start_to_end(client: Client) -> None:
+    assert client.get(f"{EVAL}/status") == {"status": "none", "run": None}
+    run_id = client.start("gridhouse_expert", episode_count=4, worker_count=2, max_steps=200, label="first")
+    current = client.get(f"{EVAL}/status")
+    assert current["run"]["run_id"] == run_id
+    assert current["status"] in ("pending", "running")
+    assert current["run"]["graph_name"] == "gridhouse_expert"
+    assert client.run(run_id)["scheduler_state"] in ("queued", "pending", "running")
+    done = client.wait_until(run_id)
+    assert done["status"] == done["scheduler_state"] == "completed"
+    assert done["config"]["step_budget"] == 200
+    assert [row["episode_index"] for row in done["episodes"]] == [0, 1, 2, 3]
+    assert done["aggregate_metrics"]["success"] == 1.0
+    exported = client.get(f"{EVAL}/export/{run_id}")
+    assert exported["episodes"] == done["episodes"]
+    listed = client.get(f"{EVAL}/runs")["runs"][0]
+    assert (listed["run_id"], listed["episode_count_saved"], listed["label"]) == (run_id, 4, "first")
+    assert "episodes" not in listed
+    client.wait_until_idle()
+    assert client.get(f"{EVAL}/episodes") == {"status": "none", "run": None, "episodes": []}
+
+
+def test_the_submission_script_ends_with_how_the_run_did(shared: Server) -> None:
+    with submit(shared, "toy", "episode_count=2") as script:
+        output, _ = script.communicate(timeout=60)
+    assert script.returncode == 0
+    assert "final completed" in output
+    with submit(shared, "no_such_graph") as script:
+        _, errors = script.communicate(timeout=60)
+    assert script.returncode == 2
+    assert "no graph is called 'no_such_graph'" in json.loads(errors)["detail"]
+
+
+def test_ctrl_c_cancels(shared: Server, client: Client) -> None:
+    with submit(shared, "gridhouse_random", "episode_count=500") as script:
+        assert script.stdout is not None
+        run_id = script.stdout.readline().strip()
+        client.wait_until(run_id, episodes=1)
+        script.send_signal(signal.SIGINT)
+        output, errors = script.communicate(timeout=60)
+    assert script.returncode == 130, errors
+    assert "final cancelled" in output
+    assert client.run(run_id)["status"] == "cancelled"
+    client.wait_until_idle()
+    answer = client.http.post(f"{EVAL}/runs/{run_id}/cancel", json={})
+    assert answer.status_code == 409
+    assert "over already: cancelled" in answer.json()["detail"]
+
+
+def test_a_queued_run_is_cancelled_at_once(client: Client) -> None:
+    client.post(f"{EVAL}/queue/pause")
+    try:
+        run_id = client.start("toy")
+        assert client.run(run_id)["scheduler_state"] == "queued"
+        waiting = client.queue()["queued"][0]
+        assert waiting["run_id"] == run_id
+        assert waiting["position"] == 1
+        assert client.post(f"{EVAL}/stop") == {"run_id": run_id, "status": "cancelled"}
+        assert client.run(run_id)["status"] == "cancelled"
+    finally:
+        client.post(f"{EVAL}/queue/resume")
+    assert client.http.post(f"{EVAL}/stop").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({}, ["graph_name is missing"]),
+        ({"graph_name": "toy", "worker_count": "two"}, ["worker_count: expected int, got str"]),
+        ({"graph_name": "toy", "worker_count": 0, "retries": -1}, ["worker_count: is 0", "retries: is -1"]),
+        ({"graph_name": "toyy", "episode_count": -7}, ["episode_count: is -7", "near: toy"]),
+        ({"graph_name": "toy", "episode_selectors": [{}]}, ["has 1 entries for no episode_indices"]),
+        (
+            {"graph_name": "toy", "episode_indices": [1], "episode_selectors": [{"episode_index": 1}]},
+            ["holds episode_index"],
+        ),
+        ({"graph_name": "toy", "active_workspace_dir": "not/absolute"}, ["not/absolute is relative"]),
+        ({"graph_name": "toy", "active_workspace_dir": "/not/there"}, ["/not/there is not a folder"]),
+        ({"graph_name": "broken", "graph": {"nodes": [{"id": "x", "type": "no_such__node"}]}}, ["no_such"]),
+        ({"graph_name": "../../secret"}, ["'../../secret' is not the name of a saved graph"]),
+    ],
+)
+def test_a_refused_start_says_all_that_is_wrong(
+    client: Client, body: dict[str, object], told: list[str]
+) -> None:
+    before = client.get(f"{EVAL}/runs")
+    answer = client.http.post(f"{EVAL}/start", json=body)
+    assert answer.status_code == 400
+    for part in told:
+        assert part in answer.json()["detail"]
+    assert client.get(f"{EVAL}/runs") == before
+
+
+def test_what_is_unknown_or_old_is_taken(client: Client) -> None:
+    run_id = client.start(
+        "", graph=toy(), episode_count=1, via_subprocess=False, something_else=[1], priority="high"
+    )
+    done = client.wait_until(run_id)
+    assert done["status"] == "completed", done
+
+
+def toy() -> dict[str, object]:
+    from tests.fakes.workspace import toy_graph
+
+    return toy_graph()

@@ -1,0 +1,216 @@
+"""Names that would be paths, and bodies that would be anything: nothing of it leaves the root, or fails."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from tests.api.client import EVAL, Client
+from tests.api.conftest import Server
+from tests.fakes.finished_runs import fake_line, fake_row, make_run
+
+SECRET = "the content of a file outside"
+
+pieces = st.sampled_from(
+    [
+        "..",
+        ".",
+        "/",
+        "\\",
+        "%2e%2e",
+        "%2f",
+        "\0",
+        "~",
+        "a",
+        "assets",
+        "outside.json",
+        "outside",
+        "last",
+        ".json",
+    ]
+)
+tricks = st.one_of(st.lists(pieces, min_size=1, max_size=8).map("".join), st.text(min_size=1, max_size=30))
+quick = settings(
+    max_examples=20,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    derandomize=True,
+)
+
+
+@pytest.fixture(scope="module")
+def there(shared: Server) -> Client:
+    """A server whose root holds a finished run; beside the root lies what nobody may read."""
+    root = shared.root
+    for folder in (root.parent, root, root / "outputs", root / "workspace"):
+        (folder / "outside.json").write_text(json.dumps({"name": SECRET, "nodes": [], "edges": []}))
+        (folder / "outside").write_text(SECRET)
+    run = make_run(root, rows=[fake_row(0)], logs={0: [fake_line(step, "reset") for step in range(5)]})
+    assets = run.episodes / "ep0000" / "assets"
+    assets.mkdir()
+    for name, data in {
+        "0_reset_rgb.png": b"\x89PNG",
+        "x.html": b"<script>",
+        "y.npz": b"PK",
+        "t.txt": b"t",
+    }.items():
+        (assets / name).write_bytes(data)
+    (assets / "link.txt").symlink_to(root / "outside")
+    (assets / "folder").mkdir()
+    (root / "workspace" / "graphs" / "deep").mkdir()
+    (root / "workspace" / "graphs" / "deep" / "graph.json").write_text('{"name": "deep", "nodes": []}')
+    return shared.client()
+
+
+@given(name=tricks)
+@example("../" * 12 + "etc/passwd")
+@example("../../outside.json")
+@example("....//outside")
+@quick
+def test_names_in_the_path(there: Client, name: str) -> None:
+    told = quote(name, safe="")
+    run = f"{EVAL}/runs/{told}"
+    asset = f"{EVAL}/runs/last/episodes/0/assets"
+    for path in (run, f"{run}/episodes/0", f"{run}/events", f"{EVAL}/runs/last/episodes/{told}",
+                 f"{EVAL}/runs/last/episodes/{told}/log", f"{asset}/{told}", f"{asset}/{quote(name)}",
+                 f"/api/graphs/{told}", f"/api/graphs/{quote(name)}", f"{EVAL}/export/{told}",
+                 f"{EVAL}/play/{told}"):  # fmt: skip
+        answer = there.http.get(path)
+        assert answer.status_code < 500, (path, answer.text)
+        assert SECRET not in answer.text
+        assert "root:x:" not in answer.text
+    for path in (f"{run}/cancel", f"{EVAL}/play/{told}/step", f"/api/components/nodesets/{told}/load"):
+        assert 400 <= there.http.post(path, json={}).status_code < 500
+    if name != "last":
+        assert there.http.delete(run).status_code in (403, 404, 405)
+    assert there.run("last")["status"] == "completed"
+
+
+@given(name=tricks)
+@example("/etc/passwd")
+@quick
+def test_names_of_graphs(there: Client, name: str) -> None:
+    for answer in (
+        there.http.post(f"{EVAL}/start", json={"graph_name": name, "trust_hooks": True}),
+        there.http.post(f"{EVAL}/introspect", json={"graph_name": name}),
+        there.http.get(f"{EVAL}/estimate", params={"graph_name": name}),
+    ):
+        assert 400 <= answer.status_code < 500
+        assert SECRET not in answer.text
+        assert set(answer.json()) <= {"detail", "code", "problems"}
+
+
+def test_a_graph_in_a_folder(there: Client) -> None:
+    for path in ("/api/graphs/deep/graph", "/api/graphs/deep%2Fgraph"):
+        assert there.get(path)["name"] == "deep"
+
+
+def test_assets(there: Client) -> None:
+    folder = f"{EVAL}/runs/last/episodes/0/assets"
+    kinds = {
+        "0_reset_rgb.png": "image/png",
+        "x.html": "application/octet-stream",
+        "y.npz": "application/octet-stream",
+        "t.txt": "text/plain; charset=utf-8",
+    }
+    for name, kind in kinds.items():
+        answer = there.http.get(f"{folder}/{name}")
+        assert answer.status_code == 200
+        assert answer.headers["content-type"] == kind
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        assert "sandbox" in answer.headers["content-security-policy"]
+        attached = kind == "application/octet-stream"
+        assert ("attachment" in answer.headers.get("content-disposition", "")) == attached
+    for name in ("link.txt", "folder", "nothing.png", "%2e%2e", "..%2fepisode.json", "a" * 300):
+        assert there.http.get(f"{folder}/{name}").status_code == 404
+
+
+def test_pages_of_a_log(there: Client) -> None:
+    log = f"{EVAL}/runs/last/episodes/0/log"
+    first = there.get(log, limit=3)
+    assert [line["step"] for line in first["lines"]] == [0, 1, 2]
+    assert (first["next_offset"], first["more"]) == (3, True)
+    rest = there.get(log, offset=3)
+    assert [line["step"] for line in rest["lines"]] == [3, 4]
+    assert (rest["next_offset"], rest["more"]) == (5, False)
+    beyond = there.get(log, offset=10**12)
+    assert (beyond["lines"], beyond["more"]) == ([], False)
+    for wrong in ({"offset": -1}, {"limit": 0}, {"limit": 10**6}, {"limit": "many"}):
+        answer = there.http.get(log, params=wrong)
+        assert answer.status_code == 400
+        assert next(iter(wrong)) in answer.json()["detail"]
+
+
+def test_lists_of_runs(there: Client, shared: Server) -> None:
+    newer = [make_run(shared.root, rows=[fake_row(0)], status="cancelled").run_id for _ in range(3)]
+    found = there.get(f"{EVAL}/runs", limit=2)
+    assert [run["run_id"] for run in found["runs"]] == newer[:0:-1]
+    following = there.get(f"{EVAL}/runs", limit=2, before=found["next_before"])
+    assert following["runs"][0]["run_id"] == newer[0]
+    assert len(there.get(f"{EVAL}/runs", status="cancelled")["runs"]) == 3
+    assert there.get(f"{EVAL}/runs", graph="nothing") == {"runs": [], "next_before": None}
+    assert there.http.get(f"{EVAL}/runs", params={"status": "odd"}).status_code == 400
+    assert there.delete(f"{EVAL}/runs/{newer[0]}") == {"deleted": newer[0]}
+    assert there.http.get(f"{EVAL}/runs/{newer[0]}").status_code == 404
+    compared = there.get(f"{EVAL}/compare", runs=f"{newer[1]},{newer[2]}")
+    assert [run["run_id"] for run in compared["runs"]] == newer[1:]
+    assert there.http.get(f"{EVAL}/compare", params={"runs": "last"}).status_code == 400
+
+
+bodies = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=10), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+fields_of_a_start = st.sampled_from(
+    ["worker_count", "seed", "selectors", "graph", "gpus", "scoring", "episode_indices", "label"]
+)
+
+
+@given(fields=st.dictionaries(fields_of_a_start, bodies, max_size=4))
+@example({"seed": 10**30})
+@example({"selectors": {"a": -(10**40)}})
+@example({"graph": {"nodes": [{"id": "a", "type": "b", "config": {"x": 10**25}}]}})
+@quick
+def test_bodies(there: Client, fields: dict[str, object]) -> None:
+    answer = there.http.post(f"{EVAL}/start", json={"graph_name": "no such graph", **fields})
+    assert 400 <= answer.status_code < 500, answer.text
+    assert set(answer.json()) <= {"detail", "code", "problems"}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"{", b"[]", b"\xff", b'"\\ud800"', b'{"graph_name": 1}', b"[" * 100_000, b"null", b'{"a":NaN}'],
+    ids=["cut", "list", "no UTF-8", "surrogate", "number", "deep", "null", "NaN"],
+)
+def test_bodies_that_are_none(there: Client, data: bytes) -> None:
+    answer = there.http.post(f"{EVAL}/start", content=data)
+    assert answer.status_code == 400
+    assert answer.json()["detail"]
+
+
+def test_a_body_that_is_too_large(there: Client) -> None:
+    answer = there.http.post(f"{EVAL}/start", content=b" " * (17 << 20))
+    assert answer.status_code == 413
+    assert answer.json() == {"detail": "the body is too large", "code": "bad_request"}
+
+
+def test_methods_that_a_route_does_not_have(there: Client) -> None:
+    answer = there.http.put(f"{EVAL}/queue")
+    assert answer.status_code == 405
+    assert answer.headers["allow"] == "GET"
+    assert answer.json()["detail"]
+
+
+def test_nothing_was_written_outside(there: Client, shared: Server) -> None:
+    assert (shared.root / "outside").read_text() == SECRET
+    assert {path.name for path in Path(shared.root.parent).iterdir()} <= {
+        "root", "outside", "outside.json", "serve.log",
+    }  # fmt: skip
