@@ -38,7 +38,7 @@ def holder() -> str:
 def take(folder: ServerFolder, root: Path) -> None:
     """Have it known that this process uses the server, until it ends or gives it back. Raises OSError."""
     folder.leases.mkdir(exist_ok=True)
-    write_json(_of_this_process(folder), Lease(process=identity(), root=str(root)), durable=False)
+    write_json(_of_this_process(folder), Lease(process=identity(), root=str(root.resolve())), durable=False)
 
 
 def take_all(urls: Iterable[str], root: Path) -> None:

@@ -48,7 +48,7 @@ class Figure(msgspec.Struct, frozen=True):
 class Part(msgspec.Struct, frozen=True, kw_only=True):
     """One tenant that the run needs. owner: a server's key, or ``RUN``. vram: None is unknown.
 
-    after_sec: when past ones had reached their peak.
+    after_sec: when past ones had reached their peak. lender: where another backend has it loaded already.
     """
 
     owner: str
@@ -56,6 +56,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
     vram: Figure | None
     ram: Figure
     after_sec: float = 0.0
+    lender: str = ""
 
 
 class Estimate(msgspec.Struct, frozen=True):
@@ -78,16 +79,23 @@ def estimate(
     calibration: Calibration,
     running: Mapping[tuple[str, int], Peak] | None = None,
     served: Callable[[str], int] = lambda key: 0,
+    lent: Mapping[str, str] | None = None,
 ) -> Estimate:
     """Estimate a run.
 
     ``running``: (run key, workers) → what one that has settled holds so far. ``served``: the workers of other
-    runs that a server has already, by its key.
+    runs that a server has already, by its key. ``lent``: servers that other backends have loaded, and where;
+    what they hold is theirs, and shows in what is free. A run that is to have its card alone borrows none.
     """
     seen = (running or {}).get((need.run_key, need.worker_count), Peak())
     parts = [_own_part(need, calibration.of_run(need), seen)]
     for nodeset in need.shared:
-        workers = need.worker_count + served(server_key(nodeset))
+        key = server_key(nodeset)
+        if lent and key in lent and not need.exclusive_gpu:
+            nothing = Figure(0.0, 0.0, "running")
+            parts.append(Part(owner=key, server=nodeset, vram=nothing, ram=nothing, lender=lent[key]))
+            continue
+        workers = need.worker_count + served(key)
         declared = need.marginal_vram_mb is not None
         parts.append(_server_part(nodeset, workers, calibration.of_server(nodeset), declared))
     return Estimate(tuple(parts))

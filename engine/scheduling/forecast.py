@@ -40,16 +40,17 @@ def forecast(
     accounts: Accounts | None,
     running: Mapping[tuple[str, int], Peak],
     served: Callable[[str], int],
+    lent: Mapping[str, str] | None = None,
 ) -> Forecast:
     """Look at ``need`` as admission would, were it alone in the queue. Loads and changes nothing."""
-    wanted = estimate(need, calibration, running, served)
+    wanted = estimate(need, calibration, running, served, lent)
     if accounts is None:
         return Forecast(estimate=wanted, refused=None, waits=NOT_SAMPLED, max_workers=0)
     bare = emptied(accounts)
 
     def try_with(workers: int) -> Start | Reason:
         smaller = msgspec.structs.replace(need, worker_count=workers)
-        figures = estimate(smaller, calibration, running, served)
+        figures = estimate(smaller, calibration, running, served, lent)
         refused = never_fits(request_for("", smaller, figures, bare), bare)
         return refused or place(request_for("", smaller, figures, accounts), accounts)
 

@@ -15,6 +15,10 @@ class LaunchError(Exception):
     """Something could not be started, for a reason of the box. The message says which."""
 
 
+class NotNowError(LaunchError):
+    """What was to be used is not there any more, which is no failure: decide again."""
+
+
 class RunEnd(msgspec.Struct, frozen=True):
     """How a run ended, its whole process tree. ``infra``: the box failed it, and it may be tried again."""
 
@@ -34,7 +38,8 @@ class RunState(msgspec.Struct, frozen=True):
 
 class ServerState(msgspec.Struct, frozen=True):
     """A shared server that was started. url: where, once it is ready. ended: its process tree is gone; why,
-    in words. killed: from outside, so that it may be started again; else it would end again.
+    in words. killed: from outside, so that it may be started again; else it would end again. leased: those of
+    other roots use it.
     """
 
     pid: int
@@ -42,6 +47,7 @@ class ServerState(msgspec.Struct, frozen=True):
     url: str = ""
     ended: str | None = None
     killed: bool = False
+    leased: bool = False
 
 
 class Poll(msgspec.Struct, frozen=True):

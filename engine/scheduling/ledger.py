@@ -13,7 +13,7 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -42,7 +42,8 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True):
     """What one backend tells the others.
 
     pending: by pool, MB that its tenants are yet to take. exclusive, occupied: cards by UUID. cold: a run of
-    which nothing is known yet.
+    which nothing is known yet. servers: the shared servers that it has loaded, by key, and their folders;
+    other backends of the same user may use them.
     """
 
     process: ProcessIdentity
@@ -51,14 +52,17 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True):
     exclusive: list[str] = []
     occupied: list[str] = []
     cold: str | None = None
+    servers: dict[str, str] = {}
 
 
 class Turn:
-    """The time under the lock. ``others``: what the other backends hold."""
+    """The time under the lock. ``others``: what the other backends hold. ``lent``: servers that this user's
+    other backends have loaded, by key, and their folders."""
 
-    def __init__(self, own: Path, others: Neighbours) -> None:
+    def __init__(self, own: Path, others: Neighbours, lent: Mapping[str, str]) -> None:
         self._own = own
         self.others = others
+        self.lent = lent
 
     def publish(self, entry: Entry) -> None:
         """Tell the others, before anything is started. LedgerBusyError where it cannot be written."""
@@ -90,7 +94,7 @@ class Ledger:
         lock = self._open_lock()
         try:
             self._lock(lock, wait_sec)
-            yield Turn(self._own, self._read_others())
+            yield Turn(self._own, *self._read_others())
         finally:
             os.close(lock)
 
@@ -130,23 +134,27 @@ class Ledger:
                     ) from None
                 time.sleep(_LOOK_EVERY_SEC)
 
-    def _read_others(self) -> Neighbours:
+    def _read_others(self) -> tuple[Neighbours, dict[str, str]]:
         pending: dict[str, float] = {}
         exclusive: set[str] = set()
         occupied: set[str] = set()
         cold: str | None = None
+        lent: dict[str, str] = {}
         for path in self._folder.glob("*.json"):
-            if path == self._own or (entry := self._read(path)) is None:
+            if path == self._own or (read := self._read(path)) is None:
                 continue
+            entry, owner = read
+            if owner == os.getuid():
+                lent |= entry.servers
             for pool, mb in entry.pending.items():
                 pending[pool] = pending.get(pool, 0.0) + max(0.0, mb)
             exclusive.update(entry.exclusive)
             occupied.update(entry.occupied)
             cold = cold or (f"{entry.cold} of {entry.root}" if entry.cold else None)
-        return Neighbours(pending, frozenset(exclusive), frozenset(occupied), cold)
+        return Neighbours(pending, frozenset(exclusive), frozenset(occupied), cold), lent
 
-    def _read(self, path: Path) -> Entry | None:
-        """An entry that counts. One of ours whose backend is dead is removed."""
+    def _read(self, path: Path) -> tuple[Entry, int] | None:
+        """An entry that counts, and whose it is. One of ours whose backend is dead is removed."""
         try:
             data, owner = _read_regular(path)
             entry = msgspec.json.decode(data, type=Entry)
@@ -154,7 +162,7 @@ class Ledger:
             log.warning("the ledger's %s is left out: %s", path.name, error)
             return None
         if is_alive(entry.process) and _user_of(entry.process.pid) == owner:
-            return entry
+            return entry, owner
         if owner == os.getuid():
             path.unlink(missing_ok=True)
         return None

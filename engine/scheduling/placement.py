@@ -182,6 +182,7 @@ def _seated(part: Part, request: Request, seating: Seating, accounts: Accounts) 
         visible=None if accounts.driver == "absent" else cards,
         claims=claims_of(part, cards, accounts),
         after_sec=part.after_sec,
+        lender=part.lender,
     )
 
 

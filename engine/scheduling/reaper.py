@@ -10,7 +10,7 @@ import logging
 
 from engine.scheduling.calibration import Calibration
 from engine.scheduling.jobs import LoadedServer
-from engine.scheduling.launching import Launcher, LaunchError, RunEnd, RunState, ServerState
+from engine.scheduling.launching import Launcher, LaunchError, NotNowError, RunEnd, RunState, ServerState
 from engine.scheduling.queue import Queue
 from engine.scheduling.reasons import duration
 from engine.scheduling.shortage import title
@@ -74,6 +74,8 @@ class Reaper:
         """Start a server; those that wait for one that does not start go back, or end."""
         try:
             self._launcher.start_server(entry.seated)
+        except NotNowError as error:
+            self._server_left(self._tenants.servers[entry.seated.owner], str(error), now)
         except (LaunchError, OSError) as error:
             self._server_ended(self._tenants.servers[entry.seated.owner], str(error), now)
 
@@ -90,13 +92,16 @@ class Reaper:
             else:
                 self._server_ended(server, why, now)
             return
-        server.pid, server.ready, server.url = state.pid, state.ready, state.url
+        server.pid, server.ready, server.url = state.pid or None, state.ready, state.url
+        server.leased = state.leased
+        if state.leased:  # somebody was quicker than its unloading
+            server.ending = False
         if state.ready and server.watch.working_since is None:
             server.watch.working_since = now
 
     def _is_missed(self, server: Server) -> bool:
         """Runs use it that wait for it to come back."""
-        in_use = any(run.launched for run in self._tenants.users(server.key))
+        in_use = server.leased or any(run.launched for run in self._tenants.users(server.key))
         return in_use and not server.ending and server.restarts < MOST_RESTARTS
 
     def _start_again(self, server: Server, why: str, now: float) -> None:
@@ -136,7 +141,9 @@ class Reaper:
             self._calibration.record_run(run.entry.job.need, peak)
         for use in run.entry.start.servers:
             server = self._tenants.servers.get(use.owner)
-            if server and use.server and (peak := server.watch.peak(server.entry.seated.cards, now)):
+            if use.server is None or server is None or server.entry.seated.lender:
+                continue
+            if peak := server.watch.peak(server.entry.seated.cards, now):
                 self._calibration.record_server(use.server, server.most_workers, peak)
 
     def _server_ended(self, server: Server, why: str, now: float) -> None:
@@ -152,6 +159,20 @@ class Reaper:
         for run in users:
             if not run.launched:
                 self._give_up(run, f"{title(server.key)} did not start: {why}", now)
+
+    def _server_left(self, server: Server, why: str, now: float) -> None:
+        """Those that were to use it are admitted anew."""
+        log.info("%s is not to be had: %s", title(server.key), why)
+        users = self._tenants.users(server.key)
+        try:
+            self._queue.forget_server(server.key)
+        except OSError as error:
+            log.error("that %s is not used is not written yet: %s", title(server.key), error)
+            return
+        self._tenants.depart(server.key, now)
+        for run in users:
+            if not run.launched:
+                self._put_back(run, "", now)
 
     def _give_up(self, run: Run, why: str, now: float) -> None:
         if run.entry.job.failures < run.entry.job.retries:

@@ -16,7 +16,8 @@ class Seated(msgspec.Struct, frozen=True, kw_only=True):
     """A tenant as it is to be. server: None for the run itself. load: whether it is to be started; a server
     that runs already only has new claims. cards: where it is counted. visible: the UUIDs for its
     ``CUDA_VISIBLE_DEVICES``; None is to leave that alone, where no driver tells the cards. after_sec: when
-    past ones had reached their peak.
+    past ones had reached their peak. lender: the folder of another backend's server, which is used
+    instead.
     """
 
     owner: str
@@ -26,6 +27,7 @@ class Seated(msgspec.Struct, frozen=True, kw_only=True):
     visible: tuple[str, ...] | None
     claims: Mapping[str, Claim]
     after_sec: float
+    lender: str = ""
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):

@@ -40,7 +40,7 @@ class Run:
 class Server:
     """A shared server. claims: for all workers that it has now. most_workers: that it ever had. ready: it can
     be used, at ``url``. ending: it is being unloaded. restarts: how often it came back after it was
-    killed."""
+    killed. leased: those of other roots use it."""
 
     entry: LoadedServer
     watch: Watch
@@ -51,6 +51,7 @@ class Server:
     pid: int | None = None
     ending: bool = False
     restarts: int = 0
+    leased: bool = False
 
     @property
     def key(self) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import msgspec
@@ -29,6 +30,7 @@ from engine.scheduling.shortage import title
 from engine.scheduling.starts import Start
 from engine.scheduling.tenancy import Tenants
 from engine.store.records import NodesetNeed, RunStatus
+from engine.store.server_folder import ServerFolder, server_folder
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +79,7 @@ class Scheduler:
         self._root = root
         self._clock = clock
         self._leaving: set[str] = set()
+        self._lent: Mapping[str, str] = {}
         self._reserved: deque[tuple[float, dict[str, float]]] = deque()
         self._reaper.take_up(clock())
 
@@ -118,6 +121,7 @@ class Scheduler:
             self.decisions.accounts,
             self.tenants.holdings(now),
             self.tenants.workers,
+            self._lent_servers(),
         )
 
     def keep_server(self, nodeset: NodesetNeed) -> Reason | None:
@@ -199,6 +203,7 @@ class Scheduler:
             return decide(state, sample, now)
         try:
             with self._ledger.turn() as turn:
+                self._lent = turn.lent
                 decisions = decide(replace(state, neighbours=turn.others), sample, now)
                 if decisions.accounts:
                     turn.publish(self._entry(self._ledger, decisions.accounts, now))
@@ -215,7 +220,21 @@ class Scheduler:
             exclusive=[card.uuid for card in accounts.cards.values() if card.exclusive],
             occupied=[card.uuid for card in accounts.cards.values() if card.owners],
             cold=cold[0] if cold else None,
+            servers=self._servers_to_lend(),
         )
+
+    def _servers_to_lend(self) -> dict[str, str]:
+        return {
+            key: str(server_folder(Path(self._root), key).path)
+            for key, server in self.tenants.servers.items()
+            if not (server.ending or server.entry.seated.lender)
+        }
+
+    def _lent_servers(self) -> dict[str, str]:
+        """What others have loaded and we have not; and what we use of theirs already."""
+        lent = {key: path for key, path in self._lent.items() if ServerFolder(Path(path)).is_wanted()}
+        ours = {key: server.entry.seated.lender for key, server in self.tenants.servers.items()}
+        return {key: lender for key, lender in {**lent, **ours}.items() if lender}
 
     def _pending(self, accounts: Accounts, now: float) -> dict[str, float]:
         """The most that was reserved of each pool lately: others' samples may be older than ours, and not yet
@@ -257,19 +276,20 @@ class Scheduler:
 
     def _unload(self) -> None:
         for server in self.tenants.servers.values():
-            if not (server.entry.kept or server.ending or self.tenants.users(server.key)):
+            if not (server.entry.kept or server.ending or server.leased or self.tenants.users(server.key)):
                 self._launcher.stop_server(server.key)
                 server.ending = True
 
     def estimates(self) -> dict[str, Estimate]:
         """What every queued run is expected to take; those that need the same share one estimate."""
         holdings, workers = self.tenants.holdings(self._clock()), self.tenants.workers
+        lent = self._lent_servers()
         of_need: dict[bytes, Estimate] = {}
         found = {}
         for job in self.queue.jobs:
             key = msgspec.msgpack.encode(job.need)
             if key not in of_need:
-                of_need[key] = estimate(job.need, self._calibration, holdings, workers)
+                of_need[key] = estimate(job.need, self._calibration, holdings, workers, lent)
             found[job.run_id] = of_need[key]
         return found
 

@@ -111,9 +111,9 @@ def test_one_that_does_not_start_ends_its_runs_with_the_reason(
 def test_killed_with_all_of_its_processes_it_is_loaded_again_under_its_runs(
     control: LiveControl, model: ModelFiles
 ) -> None:
-    undisturbed = completed(control, control.start(request()))
+    undisturbed = completed(control, control.start(request(episode_count=40)))
     model.set("slow")
-    run = control.start(request(retries=3))
+    run = control.start(request(episode_count=40, retries=3))
     wait_until_running(control, run)
     (before,) = loaded(control)
     assert before.pid is not None
@@ -131,7 +131,7 @@ def test_another_backend_takes_it_over_with_its_runs(root: Path, model: ModelFil
     lock = BackendLock.acquire(root)
     first = LiveControl(root, Backend(root, lock, Settings(), SimulatedMachine(ROOMY)))
     try:
-        run = first.start(request())
+        run = first.start(request(episode_count=40))
         wait_until_running(first, run)
         (before,) = loaded(first)
     finally:

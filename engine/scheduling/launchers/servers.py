@@ -15,7 +15,9 @@ from pathlib import Path
 
 import msgspec
 
+from engine.hosting.leases import living
 from engine.hosting.process import make_socket_dir
+from engine.scheduling.launchers.lent import LentServers
 from engine.scheduling.launchers.processes import Processes
 from engine.scheduling.launchers.spawning import Graces, cards_environment, spawn_shim
 from engine.scheduling.launchers.tree import Tree
@@ -49,13 +51,22 @@ class ServerLauncher:
         self._root = root
         self._graces = graces
         self._trees: dict[str, Tree] = {}
+        self._lent = LentServers(root)
 
     def start(self, seated: Seated) -> None:
-        """Start a server on its cards, at the address that it had before. Raises LaunchError and OSError."""
+        """Start a server on its cards, at the address that it had before; or use its lender's.
+
+        Raises LaunchError and OSError.
+        """
         assert seated.server is not None
         folder = server_folder(self._root, seated.owner)
         folder.path.mkdir(parents=True, exist_ok=True)
+        if seated.lender:
+            self._lent.begin(folder, seated)
+            return
         before = _record(folder)
+        if before and before.lender:
+            before = None
         left = self._state(folder, before, Processes.read()) if before else None
         if left and left.ended is None:
             raise LaunchError("an earlier process of it has not ended yet")
@@ -84,16 +95,25 @@ class ServerLauncher:
         _prune(folder, record.attempt)
 
     def stop(self, key: str) -> None:
-        """Let a server end: politely, and by force after the grace. Again is no error."""
+        """Let a server end, unless those of other roots use it: politely, and by force after the grace.
+
+        Again is no error. Raises OSError where what is to happen to it cannot be written.
+        """
         folder = server_folder(self._root, key)
         record = _record(folder)
         if record is None:
+            return
+        if record.lender:
+            self._lent.end(folder, record)
             return
         if record.stop_requested_at is None:
             try:
                 write_json(folder.record, msgspec.structs.replace(record, stop_requested_at=now_iso()))
             except OSError as error:  # it is asked all the same
                 log.error("that %s is to end is not written: %s", key, error)
+            if self._is_leased(folder):
+                write_json(folder.record, record)
+                return
         tree = self._tree(folder, record)
         if tree.shim or tree.look(Processes.read()) == "alive":
             tree.ask_to_end()
@@ -120,13 +140,20 @@ class ServerLauncher:
         return url_of(record)
 
     def _state(self, folder: ServerFolder, record: ServerRecord, processes: Processes) -> ServerState:
+        if record.lender:
+            return self._lent.state(record)
         tree = self._tree(folder, record)
         standing = tree.look(processes)
         if standing == "alive":
             if record.stop_requested_at is not None:
                 tree.ask_to_end()
             ready = folder.read_ready(record.attempt)
-            return ServerState(tree.pid, ready is not None, ready.url if ready else "")
+            return ServerState(
+                tree.pid,
+                ready=ready is not None,
+                url=ready.url if ready else "",
+                leased=record.stop_requested_at is None and self._is_leased(folder),
+            )
         if record.stop_requested_at is not None:
             remove_address(record)
             return ServerState(0, ended="it was unloaded")
@@ -135,6 +162,10 @@ class ServerLauncher:
         if standing == "never":
             return ServerState(0, ended="it never began", killed=True)
         return _as_ended(tree)
+
+    def _is_leased(self, folder: ServerFolder) -> bool:
+        own = str(self._root.resolve())
+        return any(lease.root != own for lease in living(folder))
 
     def _tree(self, folder: ServerFolder, record: ServerRecord) -> Tree:
         """Its processes, those of the current attempt."""
