@@ -32,7 +32,9 @@ _SOCKET, _LINK = "host.sock", "server"
 
 class ServerRecord(msgspec.Struct, kw_only=True):
     """server.json. address: the folder of its socket, the same for ever. attempt counts from 1; what an
-    earlier one left says nothing about this one. stop_requested_at: from then on it is being unloaded."""
+    earlier one left says nothing about this one. stop_requested_at: from then on it is being unloaded.
+    lender: the folder of another backend's, which is used in place of one of its own; empty for its own.
+    """
 
     key: str
     nodeset: NodesetNeed
@@ -41,6 +43,7 @@ class ServerRecord(msgspec.Struct, kw_only=True):
     token: str = ""
     gpus: tuple[str, ...] | None = None
     stop_requested_at: str | None = None
+    lender: str = ""
 
 
 class Ready(msgspec.Struct, kw_only=True):
@@ -116,6 +119,16 @@ class ServerFolder:
         """Where that attempt answers now."""
         ready = _read(self.ready, Ready)
         return ready if ready and ready.attempt == attempt else None
+
+    def is_wanted(self) -> bool:
+        """Whether it is kept up, as far as its files tell: neither being unloaded, nor given up."""
+        try:
+            record = self.read_record()
+            if record is None or record.stop_requested_at is not None:
+                return False
+            return self.read_end(record.attempt) is None
+        except (OSError, RunDirError):
+            return False
 
     def read_regimes(self) -> Regimes | None:
         return _read(self.regimes, Regimes)
