@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import logging
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ _log = logging.getLogger(__name__)
 
 ENTRY_POINTS = "evaltower.nodesets"
 _TEST_FILE = re.compile(r"^(test_.*|.*_test|conftest)\.py$")
+_PARSING = threading.Lock()  # Python 3.11's parser fails when threads meet in it (python/cpython#106905)
 _OTHER_FOLDERS = frozenset({"__pycache__", "graphs", "tests"})
 
 
@@ -94,7 +96,8 @@ def _is_nodeset(folder: Path) -> bool:
     if not init.is_file():
         return False
     try:
-        body = ast.parse(_content(init)).body
+        with _PARSING:
+            body = ast.parse(_content(init)).body
     except (SyntaxError, ValueError):
         return True
     return any(isinstance(statement, (ast.Import, ast.ImportFrom, ast.ClassDef)) for statement in body)
