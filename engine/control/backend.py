@@ -147,6 +147,7 @@ class Backend:
             if play and scheduler.playing:
                 raise ConflictError(f"{scheduler.playing} is being played already: end that one first")
             self.queue.submit(QueuedJob.of(spec, submitted_at), first=play)
+            self._cancelling.forget(spec.run_id)
             if play:
                 scheduler.playing = spec.run_id
 

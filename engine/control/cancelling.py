@@ -36,6 +36,10 @@ class Cancelling:
             del self._graces[run_id]
             raise
 
+    def forget(self, run_id: str) -> None:
+        """It has ended, and is queued again."""
+        self._graces.pop(run_id, None)
+
     def press(self) -> None:
         """Once a tick: again for each whose tree is not empty, also if it was queued again meanwhile."""
         for run_id in list(self._graces):

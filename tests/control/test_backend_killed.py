@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.control.reader import Reader
 from engine.store.attempts import Attempt
 from engine.store.jsonl import read_lines
 from engine.store.process_identity import is_alive
@@ -130,8 +131,9 @@ def kill_again_and_again(root: Path, moments: int, seed: int) -> None:
 
 
 @pytest.fixture(autouse=True)
-def cache(cache_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(cache_home))
+def scanned(reader: Reader) -> None:
+    """A backend that is killed soon would never come to the end of its first scan."""
+    reader.nodesets()
 
 
 def test_killed_at_random_moments_it_loses_doubles_and_misjudges_nothing(root: Path) -> None:

@@ -40,10 +40,11 @@ class LiveControl(LocalControl):
 
 @contextmanager
 def live(root: Path, machine: Machine | None = None, **options: Any) -> Iterator[LiveControl]:
-    """``machine``: a roomy one where none is given. What still runs at the end is cancelled.
+    """``machine``: a roomy one where none is given. What is left at the end is cancelled, unless ``leave``.
 
     ``options``: of Backend; ``admission``: of the settings.
     """
+    leave = options.pop("leave", False)
     admission = options.pop("admission", Admission(grace=5.0))
     settings = Settings(admission=admission)
     backend = Backend(
@@ -53,7 +54,8 @@ def live(root: Path, machine: Machine | None = None, **options: Any) -> Iterator
     try:
         yield control
     finally:
-        end_all(control)
+        if not leave:
+            end_all(control)
         control.close()
 
 
