@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import selectors
 import sys
+import termios
 from codecs import getincrementaldecoder
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from textual._parser import ParseError
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 _READ_BYTES = 4096
 _SELECT_SEC = 0.1
 _SYNC_BEGIN, _SYNC_END = "\x1b[?2026h", "\x1b[?2026l"
+_MODES_OFF = "".join(f"\x1b[?{mode}l" for mode in (1000, 1003, 1006, 1015, 1004, 2004, 2048))
+_LEAVE_SCREEN = f"{_MODES_OFF}\x1b[?7h\x1b[<u\x1b[?1049l\x1b[?25h"
 _KEPT = ("\x1b[?", "\x1b[>", "\x1b[<", "\x1b]", "\x1bP", "\x07")
 
 
@@ -82,6 +86,24 @@ class TerminalDriver(LinuxDriver):
             self._writer.stop()
             self._writer = None
 
+    def restore(self) -> None:
+        """The terminal as it was before the screen; for a process that ends without ending its app."""
+        if self._writer is not None:
+            self._writer.write(_LEAVE_SCREEN, frame=False)
+            self._writer.stop()
+        if self.attrs_before is not None:
+            with suppress(termios.error):
+                termios.tcsetattr(self.fileno, termios.TCSANOW, self.attrs_before)
+
+    def set_mouse(self, on: bool) -> None:
+        """Whether the screen gets the mouse; if not, the terminal selects text with it."""
+        if on:
+            self._mouse = True
+            self._enable_mouse_support()
+        else:
+            self._disable_mouse_support()
+            self._mouse = False
+
     def run_input_thread(self) -> None:
         """Dispatch what is typed until told to stop or the terminal ends."""
         parser = XTermParser(self._debug)
@@ -98,11 +120,9 @@ class TerminalDriver(LinuxDriver):
                         self.process_message(event)
                 for event in parser.tick():
                     self.process_message(event)
-        try:
+        with suppress(EOFError, ParseError):
             for _ in parser.feed(""):
                 pass
-        except (EOFError, ParseError):
-            pass
 
     def _send(self, data: str, *, frame: bool) -> None:
         if self._writer is not None:
@@ -117,10 +137,8 @@ class TerminalDriver(LinuxDriver):
             self._on_loop(self._host.terminal_gone)
 
     def _on_loop(self, call: Any) -> None:
-        try:
+        with suppress(RuntimeError):  # the loop has closed: the app is over
             self._loop.call_soon_threadsafe(call)
-        except RuntimeError:  # the loop has closed: the app is over
-            pass
 
     def _get_terminal_size(self) -> tuple[int, int]:
         for fd in (self._host.terminal_fd, sys.__stdin__.fileno() if sys.__stdin__ else 0):

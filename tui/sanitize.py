@@ -13,6 +13,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual.color import Color
+from textual.content import Content
 from textual.filter import LineFilter
 
 from engine.text import visible
@@ -24,6 +25,11 @@ _TAB = 4
 def visible_lines(text: str) -> list[str]:
     """The lines of a text, split at ``\\n`` and ``\\r\\n`` alone, tabs expanded, each :func:`visible`."""
     return [visible(line.removesuffix("\r").expandtabs(_TAB)) for line in text.split("\n")]
+
+
+def plain(text: str, style: str = "") -> Content:
+    """Untrusted text for a widget that would otherwise take a string for markup."""
+    return Content.styled("\n".join(visible_lines(text)), style)
 
 
 class SafeText(LineFilter):

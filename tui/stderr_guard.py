@@ -18,7 +18,8 @@ class StderrGuard:
     """Points file descriptors 1 and 2 at ``log`` between ``__enter__`` and ``__exit__``.
 
     terminal_fd: the terminal, for the driver: the first of stdout, stderr and stdin that is one. The log is
-    appended to; beyond MAX_LOG_BYTES it begins anew (:meth:`trim`, called now and then).
+    appended to; beyond MAX_LOG_BYTES it begins anew (:meth:`trim`, called now and then). One that cannot be
+    written is done without.
     """
 
     def __init__(self, log: Path) -> None:
@@ -28,8 +29,7 @@ class StderrGuard:
         self._saved: dict[int, int] = {}
 
     def __enter__(self) -> Self:
-        self.log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._log_fd = os.open(self.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._log_fd = self._open_log()
         self.trim()
         self.terminal_fd = os.dup(next((fd for fd in (1, 2, 0) if os.isatty(fd)), 2))
         _flush()
@@ -46,6 +46,14 @@ class StderrGuard:
             os.dup2(saved, fd)
         for fd in (*self._saved.values(), self._log_fd, self.terminal_fd):
             os.close(fd)
+
+    def _open_log(self) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC
+        try:
+            self.log.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            return os.open(self.log, flags, 0o600)
+        except OSError:  # a screen is worth more than its log
+            return os.open(os.devnull, flags)
 
     def trim(self) -> None:
         """Empty the log if it has grown too long."""

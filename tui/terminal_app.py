@@ -14,11 +14,12 @@ from typing import Any
 from textual.app import App
 from textual.driver import Driver
 from textual.filter import LineFilter
+from textual.notifications import SeverityLevel
 
 from engine.text import visible
 from tui.clipboard import Clipboard, Mode
 from tui.driver import TerminalDriver
-from tui.sanitize import SafeText
+from tui.sanitize import SafeText, visible_lines
 from tui.state_file import state_folder
 from tui.stderr_guard import StderrGuard
 
@@ -66,7 +67,9 @@ class TerminalApp(App[int]):
 
     def repaint(self) -> None:
         """Everything anew: after missed frames, SIGCONT, ctrl+l."""
-        self.refresh(layout=True)
+        if self.screen_stack:
+            self.screen.refresh()
+            self.screen.query("*").refresh()
 
     def terminal_gone(self) -> None:
         self.leave(HUNG_UP)
@@ -85,16 +88,22 @@ class TerminalApp(App[int]):
 
     def abandon(self, code: int) -> None:
         """In a thread, after the app failed to end: whoever embeds a backend hands over here first."""
+        if self.terminal is not None:
+            self.terminal.restore()
         os._exit(code)
 
-    def notify_text(self, message: str, *, title: str = "", severity: Any = "information") -> None:
-        """A toast of untrusted text."""
-        self.notify(
-            "\n".join(map(visible, message.split("\n"))),
-            title=visible(title),
-            severity=severity,
-            markup=False,
-        )
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """A toast; unlike Textual's, of text that may be anything."""
+        shown = "\n".join(visible_lines(message))
+        super().notify(shown, title=visible(title), severity=severity, timeout=timeout, markup=markup)
 
     def copy_to_clipboard(self, text: str) -> None:
         """Also what Textual's own widgets call. Says how it went in a toast."""
@@ -141,7 +150,7 @@ class TerminalApp(App[int]):
 
     async def _copy(self, text: str) -> None:
         copied = await self.clipboard_out.copy(text)
-        self.notify_text(str(copied), severity="error" if copied.how == "none" else "information")
+        self.notify(str(copied), severity="error" if copied.how == "none" else "information")
 
     def _write(self, sequence: str) -> None:
         if self._driver is not None:
@@ -149,7 +158,13 @@ class TerminalApp(App[int]):
 
 
 def run_screen(make_app: Callable[[StderrGuard], TerminalApp], log: Path) -> int:
-    """Run an app on this terminal; its exit code. ``log`` takes what is printed meanwhile, and a crash."""
+    """Run an app on this terminal; its exit code. ``log`` takes what is printed meanwhile, and a crash.
+
+    Where there can be no screen it says so on stderr, and the code is 2.
+    """
+    if problem := terminal_problem():
+        sys.stderr.write(f"{problem}\n")
+        return 2
     with StderrGuard(log) as guard:
         app = make_app(guard)
         code = app.run()

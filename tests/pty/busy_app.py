@@ -13,6 +13,7 @@ from rich.style import Style
 from textual.app import ComposeResult
 from textual.strip import Strip
 from textual.widget import Widget
+from textual.widgets import Static
 
 from tui.state_file import state_folder
 from tui.terminal_app import TerminalApp, run_screen
@@ -49,16 +50,20 @@ class Noise(Widget):
 
 
 class BusyApp(TerminalApp):
+    CSS = "Noise { height: 1fr; } #typed { height: 1; }"
     BINDINGS = [
         ("q", "leave_now", "leave"),
         ("e", "edit", "run a program"),
         ("c", "copy", "copy"),
         ("p", "noise", "print"),
         ("x", "crash", "crash"),
+        ("t", "type", "type"),
+        ("g", "hang", "hang"),
     ]
 
     def compose(self) -> ComposeResult:
         yield Noise()
+        yield Static("nobody typed", id="typed")
 
     def on_mount(self) -> None:
         self._ticks = asyncio.get_running_loop().create_task(self._tick())
@@ -84,6 +89,13 @@ class BusyApp(TerminalApp):
     def action_noise(self) -> None:
         os.write(2, b"a library prints this\n")
         os.system("echo a child prints this")
+
+    def action_type(self) -> None:
+        self.query_one("#typed", Static).update("somebody typed")
+
+    def action_hang(self) -> None:
+        self.leave(3)
+        time.sleep(3600)
 
     def action_crash(self) -> None:
         raise RuntimeError("\x1b]52;c;aGFja2Vk\x07 crashed")

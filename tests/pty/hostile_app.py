@@ -24,6 +24,7 @@ from textual.widgets import (
     Tree,
 )
 
+from tui.sanitize import plain
 from tui.state_file import state_folder
 from tui.terminal_app import TerminalApp, run_screen
 
@@ -43,6 +44,7 @@ class HostileApp(TerminalApp):
 
     def compose(self) -> ComposeResult:
         yield Static(Content(HOSTILE))
+        yield Static(plain(HOSTILE, "bold"))
         yield Label(Text(HOSTILE))
         yield Lines()
         yield RichLog(markup=False)
@@ -66,8 +68,8 @@ class HostileApp(TerminalApp):
         table = self.query_one(DataTable)
         table.add_column(Text(HOSTILE))
         table.add_row(Text(HOSTILE), label=Text(HOSTILE))
-        self.notify_text(HOSTILE, title=HOSTILE)
-        self.notify(HOSTILE, title="plain", markup=False)
+        self.notify(HOSTILE, title=HOSTILE)
+        self.notify("[b] [/nope] [link=x", title="[/x]")
         self.set_timer(0.5, self._crash)
 
     def _crash(self) -> None:

@@ -51,3 +51,10 @@ def test_a_log_that_grew_too_long_begins_anew(tmp_path: Path) -> None:
         guard.trim()
         os.write(2, b"next\n")
         assert (tmp_path / "log").read_bytes() == b"next\n"
+
+
+def test_a_log_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with StderrGuard(tmp_path / "file" / "log") as guard:
+        os.write(2, b"lost\n")
+        assert guard.tail() == []

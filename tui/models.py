@@ -1,0 +1,232 @@
+"""What there is to see at one moment, and what follows from it. Immutable and pure: no widget, no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Protocol
+
+from engine.control.queue_reports import (
+    BackendReport,
+    QueuedRun,
+    QueueReport,
+    ResourcesReport,
+    ServerReport,
+)
+from engine.control.reports import RunReport
+from engine.control.results import Results
+from engine.statistics.budget import headline_metric
+from engine.store.records import EpisodeRow, Progress, WorkerProgress
+from tui.theme import Outcome
+
+HISTORY_SEC = 600.0
+STALLED_SEC = 120.0
+"""A worker that has been at one node for so long is shown as stalled."""
+
+
+@dataclass(frozen=True)
+class GpuSample:
+    """A card at one moment (monotonic seconds). None where the driver does not say."""
+
+    at: float
+    used_mb: float
+    utilization: float | None
+    power_w: float | None
+    temperature_c: float | None
+
+
+@dataclass(frozen=True)
+class GpuHistory:
+    """The last HISTORY_SEC of each card, by UUID, the oldest first."""
+
+    cards: Mapping[str, tuple[GpuSample, ...]] = field(default_factory=dict)
+
+    def with_report(self, report: ResourcesReport, at: float) -> GpuHistory:
+        cards = {}
+        for gpu in report.gpus:
+            sample = GpuSample(at, gpu.used_mb, gpu.utilization, gpu.power_w, gpu.temperature_c)
+            kept = [old for old in self.cards.get(gpu.uuid, ()) if old.at > at - HISTORY_SEC]
+            cards[gpu.uuid] = (*kept, sample)
+        return GpuHistory(cards)
+
+
+@dataclass(frozen=True)
+class RunDetail:
+    """The selected run. rows: finished episodes in identity order. results: None until they are computed.
+
+    loaded: rows are those of ``report``; before that they are empty, or a little older.
+    """
+
+    report: RunReport
+    rows: tuple[EpisodeRow, ...] = ()
+    results: Results | None = None
+    loaded: bool = False
+
+    @property
+    def run_id(self) -> str:
+        return self.report.run_id
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What there is to see at one moment. seq grows with each. at: monotonic seconds; now: the wall's time.
+
+    runs: newest first, without progress but for those that run; listed: whether these are all.
+    left_sec: run → seconds to go. problem: "" or why the data is old, and since when.
+    """
+
+    seq: int = 0
+    at: float = 0.0
+    now: datetime = datetime.min
+    runs: tuple[RunReport, ...] = ()
+    listed: bool = False
+    queue: QueueReport = field(default_factory=QueueReport)
+    resources: ResourcesReport | None = None
+    history: GpuHistory = GpuHistory()
+    run: RunDetail | None = None
+    servers: tuple[ServerReport, ...] = ()
+    backend: BackendReport | None = None
+    left_sec: Mapping[str, float] = field(default_factory=dict)
+    problem: str = ""
+
+    def same_as(self, other: Snapshot) -> bool:
+        """Whether nothing has changed but the time."""
+        return replace(self, seq=0, at=0.0, now=other.now) == replace(other, seq=0, at=0.0)
+
+    def find(self, run_id: str) -> RunReport | None:
+        return next((report for report in self.runs if report.run_id == run_id), None)
+
+    def queued(self, run_id: str) -> QueuedRun | None:
+        return next((waiting for waiting in self.queue.queued if waiting.run_id == run_id), None)
+
+    def is_stopping(self, run_id: str) -> bool:
+        """Whether it was told to end and has not yet."""
+        return any(run.run_id == run_id and run.cancel_requested for run in self.queue.running)
+
+
+class Ended(Protocol):
+    """What an outcome is told by: an episode's row."""
+
+    status: str
+    termination: str
+    metrics: dict[str, float | None]
+
+
+def outcome_of(row: EpisodeRow) -> Outcome:
+    """How an episode is drawn. A completed one is a failure where its success is below one half."""
+    if row.status == "cancelled":
+        return "cancelled"
+    if row.termination == "timeout":
+        return "timeout"
+    if row.status == "error":
+        return "crash"
+    success = row.metrics.get("success")
+    if success is not None:
+        return "success" if success >= 0.5 else "failure"
+    return "unmeasured" if not any(value is not None for value in row.metrics.values()) else "success"
+
+
+def is_fault(row: EpisodeRow) -> bool:
+    """Whether ``F`` keeps it: it failed, or gave no number."""
+    return outcome_of(row) not in ("success", "cancelled")
+
+
+def run_outcome(report: RunReport, snapshot: Snapshot) -> Outcome:
+    """How a run is drawn."""
+    if report.status == "pending":
+        waiting = snapshot.queued(report.run_id)
+        return "paused" if waiting is not None and waiting.held else "waiting"
+    if report.status == "running":
+        return "stalled" if stalled_workers(report.progress, snapshot.now) else "running"
+    drawn: dict[str, Outcome] = {"completed": "success", "cancelled": "cancelled"}
+    return drawn.get(report.status, "crash")
+
+
+def stalled_workers(progress: Progress | None, now: datetime) -> list[tuple[WorkerProgress, float]]:
+    """Workers that have been at the same node for STALLED_SEC, with the seconds."""
+    found = []
+    for worker in progress.workers if progress else ():
+        idle = age_sec(worker.since, now) if worker.state in ("starting", "resetting", "running") else None
+        if idle is not None and idle >= STALLED_SEC:
+            found.append((worker, idle))
+    return found
+
+
+def age_sec(moment: str | None, now: datetime) -> float | None:
+    """Seconds since an ISO time, at least 0; None where it is none."""
+    try:
+        then = datetime.fromisoformat(moment or "")
+    except ValueError:
+        return None
+    if (then.tzinfo is None) != (now.tzinfo is None):
+        return None
+    return max(0.0, (now - then).total_seconds())
+
+
+def seconds_left(report: RunReport, now: datetime) -> float | None:
+    """From the pace since the run's start; None before its first episode has ended, and once it is over."""
+    summary = report.summary
+    elapsed = age_sec(summary.started_at, now)
+    if report.status != "running" or not summary.completed_count or elapsed is None:
+        return None
+    return elapsed / summary.completed_count * max(0, summary.total_episodes - summary.completed_count)
+
+
+def headline_of(report: RunReport) -> str:
+    """The metric that stands for the run, ``success 0.612 [0.578, 0.645]``; why it has none; or nothing."""
+    summary = report.summary
+    name = headline_metric(summary.metric_stats)
+    if name is None:
+        return ""
+    stats, errors = summary.metric_stats[name], summary.error_count
+    if errors > report.error_budget * (stats.n + errors):
+        return f"{name} withheld: {errors} of {stats.n + errors} with errors"
+    interval = f" [{number(stats.ci95[0])}, {number(stats.ci95[1])}]" if stats.ci95 else ""
+    return f"{name} {number(stats.mean)}{interval}"
+
+
+def number(value: float | None) -> str:
+    """Three decimals, or four digits for what is large."""
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if abs(value) < 1000 else f"{value:.4g}"
+
+
+def duration(seconds: float | None) -> str:
+    """``42s``, ``3:05``, ``2h10m``, ``3d04h``; ``-`` for none."""
+    if seconds is None:
+        return "-"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    minutes, second = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes}:{second:02d}"
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}h{minute:02d}m" if hours < 24 else f"{hours // 24}d{hours % 24:02d}h"
+
+
+def gigabytes(mb: float | None) -> str:
+    """``9.5G``; ``?`` where it is not known."""
+    if mb is None:
+        return "?"
+    return f"{mb / 1024:.1f}G" if mb < 100 * 1024 else f"{mb / 1024:.0f}G"
+
+
+def while_away(runs: Sequence[RunReport], left_at: str, now: datetime) -> list[str]:
+    """What ended since the screen was left, newest first, in lines; empty where nothing did."""
+    away = age_sec(left_at, now)
+    if away is None:
+        return []
+    ended = [run for run in runs if _ended_within(run, away, now)]
+    return [
+        f"{run.label or run.run_id} {run.status}, {run.summary.completed_count}/{run.summary.total_episodes}"
+        + (f", {told}" if (told := headline_of(run)) else "")
+        for run in ended
+    ]
+
+
+def _ended_within(run: RunReport, seconds: float, now: datetime) -> bool:
+    age = age_sec(run.summary.finished_at, now)
+    return run.is_over and age is not None and age < seconds

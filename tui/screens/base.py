@@ -1,0 +1,219 @@
+"""What every screen and every pane has in common: keys become actions, a snapshot becomes lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from rich.style import Style
+from textual import events
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui.actions import Action, Fact, Scope, why_not
+from tui.drawing import Drawing, Piece, strip_of
+from tui.models import Snapshot
+from tui.widgets.bars import Footer, Header
+from tui.widgets.prompt import Prompt
+
+if TYPE_CHECKING:
+    from tui.app import ControlCentre
+
+Copies = Mapping[str, Callable[[], str]]
+"""Action of the copy menu (``copy.id``) → what it copies."""
+
+
+class Pane(Widget, inherit_bindings=False):
+    """A part of a screen that draws lines and takes actions; it has the keys while ``active``.
+
+    Subclasses override :meth:`show` (take what they need of the snapshot; ``self.redraw()`` if it changed),
+    :meth:`line`, and :meth:`do`. None of them may wait for anything.
+    """
+
+    ALLOW_SELECT = False
+    scope: ClassVar[tuple[Scope, ...]] = ()
+
+    @property
+    def centre(self) -> ControlCentre:
+        return cast("ControlCentre", self.app)
+
+    @property
+    def drawing(self) -> Drawing:
+        return self.centre.drawing
+
+    active: bool = False
+    full: bool = False
+    """It has the whole screen: room for more columns."""
+
+    def title(self, snapshot: Snapshot) -> list[Piece]:
+        """Behind the pane's name."""
+        return []
+
+    def show(self, snapshot: Snapshot) -> None:
+        """What there is now."""
+
+    def line(self, y: int, width: int) -> Iterable[Piece]:
+        """The pieces of line ``y``."""
+        return ()
+
+    def over(self, y: int) -> Style | None:
+        """What lies over the whole line, as the cursor does."""
+        return None
+
+    def wanted_height(self, width: int) -> int | None:
+        """Lines it has something for; None: as many as it gets."""
+        return None
+
+    def facts(self) -> set[Fact]:
+        """What is true of what is under the cursor."""
+        return set()
+
+    async def do(self, action_id: str) -> bool:
+        """Whether it was one of this pane's."""
+        return False
+
+    def drill_in(self) -> None:
+        """The operator came here by ``enter`` from another pane: the cursor goes where they look first."""
+
+    def copies(self) -> Copies:
+        """What ``y`` offers for what is under the cursor."""
+        return {}
+
+    @property
+    def filter_text(self) -> str | None:
+        """The filter; None where there is nothing to filter."""
+        return None
+
+    def set_filter(self, typed: str) -> None:
+        """While it is typed. Raises FilterError with what to tell."""
+
+    def redraw(self) -> None:
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        width = self.content_size.width
+        return strip_of(self.line(y, width), width, self.drawing.plain, self.over(y))
+
+    def get_content_width(self, container: object, viewport: object) -> int:
+        return int(self.size.width)
+
+
+class View(Screen[None], inherit_bindings=False):
+    """A screen. ``view_name`` and ``target`` (a run, ``run/episode``) are what brings it back after a restart.
+
+    Subclasses yield their panes in :meth:`body`, and give the one with the keys as :attr:`pane`.
+    """
+
+    view_name: ClassVar[str] = ""
+    heading: ClassVar[str] = ""
+    CSS = """
+    View { layers: base; }
+    """
+
+    def __init__(self, target: str = "") -> None:
+        super().__init__()
+        self.target = target
+        self.header = Header()
+        self.footer = Footer()
+        self.prompt = Prompt()
+
+    @property
+    def centre(self) -> ControlCentre:
+        return cast("ControlCentre", self.app)
+
+    def compose(self) -> ComposeResult:
+        yield self.header
+        yield from self.body()
+        yield self.prompt
+        yield self.footer
+
+    def body(self) -> ComposeResult:
+        yield from ()
+
+    @property
+    def pane(self) -> Pane | None:
+        """The one that has the keys."""
+        return None
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        return self.pane.scope if self.pane is not None else ()
+
+    def crumbs(self) -> str:
+        """Where this is, for the header."""
+        return self.heading
+
+    def facts(self) -> set[Fact]:
+        found: set[Fact] = self.pane.facts() if self.pane is not None else set()
+        if not self.centre.read_only:
+            found.add("writable")
+        if self.centre.depth > 1:
+            found.add("view")
+        if len(self.centre.compared) >= 2:
+            found.add("two runs")
+        return found
+
+    def why_not(self, action: Action) -> str | None:
+        return why_not(action, self.facts())
+
+    async def do(self, action_id: str) -> bool:
+        """The pane's own first. Whether anybody here knew it; else the app does."""
+        if self.pane is not None and await self.pane.do(action_id):
+            self.bars_changed()
+            return True
+        match action_id:
+            case "global.filter" if self.pane is not None and self.pane.filter_text is not None:
+                self.prompt.ask("/", self.pane.filter_text, self._filter)
+            case "global.back":
+                self._back()
+            case "global.copy" if self.pane is not None:
+                self.centre.offer_copies(self.pane.copies())
+            case "global.save" if self.pane is not None:
+                self.centre.save_copy(self.pane.copies())
+            case _:
+                return False
+        return True
+
+    def show(self, snapshot: Snapshot) -> None:
+        """What there is now. Called for the screen that is on top."""
+        for pane in self.query(Pane):
+            pane.show(snapshot)
+        self.bars_changed()
+
+    def bars_changed(self) -> None:
+        """The header or the footer may say something else now."""
+        self.header.changed()
+        self.footer.changed()
+
+    async def carry_out(self, action: Action) -> None:
+        """Do it, or say why not."""
+        reason = self.why_not(action)
+        if reason is not None:
+            self.centre.tell(f"{action.command}: {reason}")
+        elif not await self.do(action.id) and not await self.centre.do(action.id):
+            self.centre.tell(f"{action.command}: nothing to do here")
+
+    async def on_key(self, event: events.Key) -> None:
+        action = self.centre.keymap.action(event.key, *self.scopes)
+        if action is not None:
+            event.stop()
+            await self.carry_out(action)
+
+    def on_screen_resume(self) -> None:
+        self.show(self.centre.snapshot)
+
+    def _filter(self, typed: str) -> str:
+        if self.pane is None:
+            return ""
+        problem = self.centre.try_filter(self.pane, typed)
+        self.bars_changed()
+        return problem
+
+    def _back(self) -> None:
+        if self.pane is not None and self.pane.filter_text:
+            self.pane.set_filter("")
+            self.bars_changed()
+        else:
+            self.centre.back()

@@ -1,0 +1,20 @@
+"""What lies over a screen until it is answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from textual.screen import ModalScreen
+
+if TYPE_CHECKING:
+    from tui.app import ControlCentre
+
+T = TypeVar("T")
+
+
+class Dialog(ModalScreen[T | None], inherit_bindings=False):
+    """Opened by ``await app.ask(dialog)``, which gives what :meth:`dismiss` was told; None: it was left."""
+
+    @property
+    def centre(self) -> ControlCentre:
+        return cast("ControlCentre", self.app)

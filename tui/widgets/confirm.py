@@ -1,0 +1,60 @@
+"""Are you sure: exactly what, and what is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Vertical, VerticalScroll
+from textual.widgets import Input
+
+from engine.text import visible
+from tui.screens.dialog import Dialog
+from tui.widgets.menu import Text
+from tui.widgets.prompt import Line
+
+
+class Confirm(Dialog[bool]):
+    """lines: exactly what it is about. question: with ``y`` for yes, and everything else for no.
+
+    typed: a text that must be typed instead, for what cannot be undone.
+    """
+
+    DEFAULT_CSS = """
+    Confirm { align: center middle; }
+    Confirm > Vertical { width: 90%; max-width: 90; height: auto; max-height: 90%; border: round $error;
+                         background: $background; padding: 0 1; }
+    Confirm VerticalScroll { height: auto; max-height: 16; }
+    Confirm Static { height: auto; width: 100%; }
+    Confirm .question { text-style: bold; margin-top: 1; }
+    """
+
+    def __init__(self, title: str, lines: Sequence[str], question: str, *, typed: str = "") -> None:
+        super().__init__()
+        self._heading, self._lines, self._question, self._typed = title, lines, question, typed
+        self._line = Line() if typed else None
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = self.centre.plain_title(f" {visible(self._heading)} ")
+            with VerticalScroll(can_focus=False):
+                yield Text("\n".join(self._lines))
+            hint = f"type {self._typed} and press enter" if self._typed else "y/N"
+            yield Text(f"{self._question}  {hint}", classes="question")
+            if self._line is not None:
+                yield self._line
+
+    def on_mount(self) -> None:
+        if self._line is not None:
+            self._line.focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        self.dismiss(event.value.strip() == self._typed)
+
+    def on_key(self, event: events.Key) -> None:
+        event.stop()
+        if self._line is None:
+            self.dismiss(event.key in ("y", "Y"))
+        elif event.key == "escape":
+            self.dismiss(False)

@@ -1,0 +1,82 @@
+"""The line in which a filter is typed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual import events
+from textual.app import ComposeResult
+from textual.containers import Horizontal
+from textual.widgets import Input, Static
+
+from engine.text import visible
+
+OnChange = Callable[[str], str]
+"""Takes what is typed; gives what is wrong with it, or an empty text."""
+
+
+class Line(Input, inherit_bindings=True):
+    """An input of one line without frame; it never blinks."""
+
+    DEFAULT_CSS = """
+    Line { border: none; height: 1; padding: 0; width: 1fr; background: $background; }
+    Line:focus { border: none; background: $background; background-tint: $background 0%; }
+    """
+
+    def __init__(self, value: str = "") -> None:
+        super().__init__(value, select_on_focus=False)
+        self.cursor_blink = False
+
+
+class Prompt(Horizontal):
+    """Hidden until :meth:`ask`. ``enter`` keeps what was typed, ``escape`` what was before."""
+
+    DEFAULT_CSS = """
+    Prompt { dock: bottom; height: 1; margin-bottom: 1; display: none; }
+    Prompt Static { width: auto; height: 1; }
+    Prompt .problem { color: $error; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._prefix = Static("", markup=False)
+        self._line = Line()
+        self._problem = Static("", classes="problem", markup=False)
+        self._before = ""
+        self._on_change: OnChange = lambda typed: ""
+
+    def compose(self) -> ComposeResult:
+        yield self._prefix
+        yield self._line
+        yield self._problem
+
+    def ask(self, prefix: str, value: str, on_change: OnChange) -> None:
+        """Let it be typed; ``on_change`` follows every key."""
+        self._before, self._on_change = value, on_change
+        self._prefix.update(f" {visible(prefix)} ")
+        self._problem.update("")
+        with self._line.prevent(Input.Changed):
+            self._line.value = value
+        self._line.cursor_position = len(value)
+        self.display = True
+        self._line.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._problem.update(visible(self._on_change(event.value)) + " ")
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._close()
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key == "escape":
+            event.stop()
+            self._on_change(self._before)
+            self._close()
+        elif self._line.has_focus and event.key != "enter":
+            event.stop()  # no key is an action while something is typed
+
+    def _close(self) -> None:
+        self.display = False
+        self.screen.set_focus(None)
