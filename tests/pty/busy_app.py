@@ -58,6 +58,7 @@ class BusyApp(TerminalApp):
         ("p", "noise", "print"),
         ("x", "crash", "crash"),
         ("t", "type", "type"),
+        ("m", "mouse_off", "mouse off"),
         ("g", "hang", "hang"),
     ]
 
@@ -92,6 +93,10 @@ class BusyApp(TerminalApp):
 
     def action_type(self) -> None:
         self.query_one("#typed", Static).update("somebody typed")
+
+    def action_mouse_off(self) -> None:
+        assert self.terminal is not None
+        self.terminal.set_mouse(False)
 
     def action_hang(self) -> None:
         self.leave(3)

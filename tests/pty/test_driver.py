@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -150,3 +151,34 @@ def test_stopped_and_continued_it_paints_again(terminal: Terminal) -> None:
     os.kill(terminal.process.pid, signal.SIGCONT)
     frame = terminal.lines()[0]
     wait_until(lambda: terminal.lines()[0] > frame, "a new frame")
+
+
+def test_the_mouse_can_be_given_back(terminal: Terminal) -> None:
+    assert b"\x1b[?1000l" not in terminal.output
+    terminal.keys("m")
+    wait_until(lambda: b"\x1b[?1000l" in terminal.output, "no mouse")
+
+
+def test_without_colour_it_is_drawn_all_the_same(tmp_path: Path) -> None:
+    with Terminal(APP, {**record_env(tmp_path), "NO_COLOR": "1"}) as terminal:
+        terminal.wait_for("frame 00000")
+        wait_until(lambda: terminal.lines()[0] > "frame 000003", "frames")
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+def test_detached_from_tmux_it_goes_on_and_is_there_at_the_return(tmp_path: Path) -> None:
+    tmux = ["tmux", "-f", "/dev/null", "-S", str(tmp_path / "tmux")]
+    attach = [*tmux, "new-session", "-A", "-s", "work", *APP]
+    try:
+        with Terminal(attach, record_env(tmp_path)) as terminal:
+            terminal.wait_for("frame 0")
+            terminal.hang_up()
+        assert _widest_gap(_tick_for(tmp_path, 1.0)) < 1.0
+        with Terminal([*tmux, "attach"], record_env(tmp_path)) as terminal:
+            terminal.wait_for("nobody typed")
+            terminal.keys("t")
+            terminal.wait_for("somebody typed")
+            terminal.keys("q")
+            wait_until(lambda: (tmp_path / "ticks.left").exists(), "the end")
+    finally:
+        subprocess.run([*tmux, "kill-server"], capture_output=True, check=False)
