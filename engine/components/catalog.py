@@ -15,6 +15,9 @@ Seconds = Annotated[float, Meta(gt=0)]
 Megabytes = Annotated[int, Meta(ge=0)]
 
 
+SHARED_CALL_SEC = 120.0
+
+
 class PortManifest(Struct, frozen=True, kw_only=True):
     """A ``PortDef``."""
 
@@ -83,6 +86,12 @@ class NodesetManifest(Struct, frozen=True, kw_only=True):
     tools: dict[str, ToolManifest] = {}
     graphs: tuple[str, ...] = ()
     workspaces: tuple[str, ...] = ()
+
+    @property
+    def call_deadline_sec(self) -> float:
+        """What one call may take where a request says nothing: a step, or a shared model's answer."""
+        step = self.default_per_step_budget_sec
+        return step if self.parallelism == "replicated" else max(step, SHARED_CALL_SEC)
 
 
 class ScanFailure(Struct, frozen=True):

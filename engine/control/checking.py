@@ -186,6 +186,7 @@ def need_of(manifest: NodesetManifest) -> NodesetNeed:
         env=manifest.env,
         workspaces=manifest.workspaces,
         start_deadline_sec=manifest.start_deadline_sec,
+        call_deadline_sec=manifest.call_deadline_sec,
     )
 
 

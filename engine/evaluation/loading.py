@@ -48,7 +48,7 @@ def load(run: RunDir, spec: Spec) -> Loaded:
     roots = roots_of(run.root, spec.workspaces, spec.active_workspace_dir)
     catalog = discover(roots)
     urls = run.read_shared_urls()
-    take_all(urls.values(), run.root)
+    take_all(urls.values(), run.root, spec.eval.per_step_budget_sec or 0.0)
     catalog, failures = with_servers(catalog, urls, spec.eval.worker_count)
     for failure in failures.values():
         raise failure

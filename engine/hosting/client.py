@@ -175,6 +175,10 @@ class HostClient:
         """The nodeset's ``get_eval_metadata``."""
         return await self._ask("GET", "/eval-metadata", None, timeout)
 
+    async def health(self, timeout: float = _CONTROL_SEC) -> Any:
+        """Whether it answers; ``oldest_call_sec``: how long the longest call has been under way."""
+        return await self._ask("GET", "/health", None, timeout)
+
     async def manifest(self, timeout: float = _CONTROL_SEC) -> Any:
         """What runs there: versions, tools, and how each batched tool was found to run."""
         return await self._ask("GET", "/manifest", None, timeout)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
+import time
 from typing import Any, Awaitable, Callable, Sequence
 
 from aiohttp import web
@@ -67,8 +68,17 @@ async def _not_for_web_pages(request: web.Request, handler: _Handler) -> web.Str
 
 
 def _application(hosted: HostedNodeset, run: str, middlewares: Sequence[Any]) -> web.Application:
+    under_way: dict[object, float] = {}  # when each call began
+
     async def health(request: web.Request, body: Any) -> Any:
-        return {"status": "ok", "name": hosted.nodeset.name, "version": VERSION, "run": run}
+        oldest = max((time.monotonic() - began for began in under_way.values()), default=0.0)
+        return {
+            "status": "ok",
+            "name": hosted.nodeset.name,
+            "version": VERSION,
+            "run": run,
+            "oldest_call_sec": oldest,
+        }
 
     async def manifest(request: web.Request, body: Any) -> Any:
         return hosted.manifest()
@@ -112,7 +122,12 @@ def _application(hosted: HostedNodeset, run: str, middlewares: Sequence[Any]) ->
         except ValueError as error:
             raise web.HTTPBadRequest(text=f"{fn}: {error}") from None
         caller = request.headers.get(CALLER_HEADER) or None
-        reply = await hosted.call(fn, inputs, body.get("config") or {}, execution, caller)
+        this_call = object()
+        under_way[this_call] = time.monotonic()
+        try:
+            reply = await hosted.call(fn, inputs, body.get("config") or {}, execution, caller)
+        finally:
+            del under_way[this_call]
         status = 500 if "error" in reply else 200
         return _respond(request, status, reply, node_words(fn, execution), dialect.encode)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from engine.components.errors import HostFailure, HostStartFailed, NodeRaised
 from engine.hosting.client import HostClient
-from engine.hosting.leases import drop_dead
+from engine.hosting.leases import drop_dead, living
 from engine.hosting.process import HostProcess, HostSpec
 from engine.hosting.regimes import Regimes, config_of, difference, digest_of, regimes_of
 from engine.store import server_folder as files
@@ -58,6 +58,7 @@ class Keeper:
         self._boot = identity().boot_id
         self._starts = 0
         self._gone: set[str] = set()
+        self._answered_at = 0.0
         self._regimes = self._recorded()
 
     async def keep(self) -> None:
@@ -144,6 +145,7 @@ class Keeper:
 
     def _announce(self, host: HostProcess, manifest: Mapping[str, Any]) -> None:
         self._starts += 1
+        self._answered_at = time.monotonic()
         host.move_to(socket_of(self._record))
         ready = Ready(
             attempt=self._record.attempt,
@@ -163,14 +165,24 @@ class Keeper:
             if not socket.exists():
                 await host.kill(f"{socket} was removed, so that nothing reaches it")
                 break
-            await self._keep_house(host)
+            if why := await self._keep_house(host):
+                await host.kill(why)
+                break
         return _how(host)
 
-    async def _keep_house(self, host: HostProcess) -> None:
-        """Drop what dead runs left there; note what runs have had it load. Another time where it is busy."""
+    async def _keep_house(self, host: HostProcess) -> str:
+        """Drop what dead runs left there; note what runs have had it load. Another time where it is busy.
+
+        Why it is to be killed; empty where it does its work.
+        """
+        patience = max([self._need.call_deadline_sec, *(lease.call_sec for lease in living(self._folder))])
         self._gone |= drop_dead(self._folder)
         client = host.connect("")
         try:
+            health = await client.health(ANSWER_SEC)
+            self._answered_at = time.monotonic()
+            if health["oldest_call_sec"] > patience:
+                return f"a call had not ended after {patience:g} s, and nobody waits for it any more"
             for name in tuple(self._gone):
                 await client.end_all_within(name)
                 self._gone.remove(name)
@@ -178,8 +190,11 @@ class Keeper:
             self._note(regimes_of(await client.manifest(ANSWER_SEC)))
         except HostFailure as failure:
             log.debug("%s", failure)
+            if time.monotonic() - self._answered_at > patience + ANSWER_SEC:
+                return f"it had not answered for {patience:g} s"
         finally:
             await client.close()
+        return ""
 
     def _recorded(self) -> Regimes:
         """Of an earlier attempt that was killed with all that is below it; of this boot."""

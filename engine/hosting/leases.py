@@ -22,10 +22,12 @@ log = logging.getLogger(__name__)
 
 
 class Lease(msgspec.Struct, kw_only=True, frozen=True):
-    """root: of the backend, or of the run, that uses the server."""
+    """root: of the backend, or of the run, that uses the server. call_sec: what the run lets a call take; 0
+    is no more than is usual."""
 
     process: ProcessIdentity
     root: str
+    call_sec: float = 0.0
 
 
 @lru_cache(maxsize=1)
@@ -35,18 +37,19 @@ def holder() -> str:
     return f"{process.pid}-{process.start_ticks}"
 
 
-def take(folder: ServerFolder, root: Path) -> None:
+def take(folder: ServerFolder, root: Path, call_sec: float = 0.0) -> None:
     """Have it known that this process uses the server, until it ends or gives it back. Raises OSError."""
     folder.leases.mkdir(exist_ok=True)
-    write_json(_of_this_process(folder), Lease(process=identity(), root=str(root.resolve())), durable=False)
+    lease = Lease(process=identity(), root=str(root.resolve()), call_sec=call_sec)
+    write_json(_of_this_process(folder), lease, durable=False)
 
 
-def take_all(urls: Iterable[str], root: Path) -> None:
+def take_all(urls: Iterable[str], root: Path, call_sec: float) -> None:
     """The same of each shared server among those at ``urls``. One that cannot be told serves all the same."""
     for url in urls:
         if folder := server_at(url):
             try:
-                take(folder, root)
+                take(folder, root, call_sec)
             except OSError as error:
                 log.warning("%s does not know that it is used from here: %s", url, error)
 

@@ -80,6 +80,7 @@ class NodesetNeed(msgspec.Struct, kw_only=True):
     """A nodeset that the graph uses, as it was found at start. source_hash: BLAKE2b-128 hex of its source.
 
     python, env, workspaces, start_deadline_sec: how its process is to be started; no ``python`` is ours.
+    call_deadline_sec: what a call of it may take where a request says nothing else.
     """
 
     name: str
@@ -92,6 +93,7 @@ class NodesetNeed(msgspec.Struct, kw_only=True):
     env: dict[str, str] = {}
     workspaces: tuple[str, ...] = ()
     start_deadline_sec: float = 300.0
+    call_deadline_sec: float = 120.0
 
 
 class Needs(msgspec.Struct, kw_only=True):

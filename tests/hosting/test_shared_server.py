@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from engine.components.errors import HostTimeout
 from engine.hosting.client import HostClient
 from engine.hosting.leases import Lease
 from engine.hosting.process import make_socket_dir
@@ -75,10 +76,10 @@ class Kept:
 
         return asyncio.run(asked())
 
-    def act(self, config: dict[str, Any] | None = None) -> Any:
+    def act(self, config: dict[str, Any] | None = None, timeout: float = 30.0) -> Any:
         execution = {"execution_id": "run/ep0000", "node_id": "act", "key": 7}
         inputs = {"observation": "You are at 3."}
-        return self.ask(lambda c: c.call("model_line__act", inputs, config or {}, execution, 30)).outputs
+        return self.ask(lambda c: c.call("model_line__act", inputs, config or {}, execution, timeout)).outputs
 
     def end(self) -> None:
         self.process.kill()
@@ -221,6 +222,17 @@ def test_one_whose_socket_was_removed_is_started_again(keep: Callable[..., Kept]
     ready = server.ready()
     shutil.rmtree(server.record.address)
     assert server.ready(after=1).url == ready.url
+    assert server.act()["action"] in ("LEFT", "RIGHT", "STOP")
+
+
+def test_one_that_hangs_in_a_call_is_started_again(keep: Callable[..., Kept]) -> None:
+    server = keep(call_deadline_sec=1.0)
+    first = server.ready()
+    server.model.set("hang")
+    with pytest.raises(HostTimeout):
+        server.act(timeout=0.5)
+    assert server.ready(after=1).url == first.url
+    assert not is_there(first.pid)
     assert server.act()["action"] in ("LEFT", "RIGHT", "STOP")
 
 

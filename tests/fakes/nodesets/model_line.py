@@ -2,7 +2,7 @@
 
 ``loads`` has a line for each process that loaded it, ``shut_down`` one for each that ended in good order,
 ``batches`` the rows of each forward; while ``slow`` is there a forward takes long, while ``broken`` is it
-does not load, and ``other`` gives its outputs other bits.
+does not load, and ``other`` gives its outputs other bits; ``hang`` lets one forward never end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.components import BaseCanvasNode, BaseNodeSet, PortDef
 ACTIONS = ("LEFT", "RIGHT", "STOP")
 WEIGHTS = np.linspace(-1, 1, 3 * 13, dtype=np.float32).reshape(13, 3)
 FOLDER = Path(os.environ.get("MODEL_LINE", "/nonexistent"))
-SLOW_SEC = 0.05
+SLOW_SEC, FOREVER_SEC = 0.05, 600.0
 
 
 def note(name: str, text: object) -> None:
@@ -43,6 +43,9 @@ class Act(BaseCanvasNode):
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
         samples = inputs["_samples"]
         note("batches", len(samples))
+        if (FOLDER / "hang").exists():
+            (FOLDER / "hang").unlink()
+            time.sleep(FOREVER_SEC)
         if (FOLDER / "slow").exists():
             time.sleep(SLOW_SEC)
         rows = np.stack([self._row(sample) for sample in samples])
