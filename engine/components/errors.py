@@ -50,6 +50,10 @@ class HostCrashed(HostFailure):
     """The process ended, or closed its connection, in the middle of a call."""
 
 
+class HostUnreached(HostCrashed):
+    """There is no process to connect to, so that it was not sent anything."""
+
+
 class HostBadReply(HostFailure):
     """The process answered what its protocol does not allow."""
 

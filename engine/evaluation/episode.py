@@ -13,10 +13,11 @@ from engine.components.catalog import NodesetManifest, nodeset_of
 from engine.components.containers import ContainerStore
 from engine.components.errors import HostFailure
 from engine.components.firing import NodeHandler
+from engine.evaluation.connection import Connection, Hosted
 from engine.evaluation.panel import EpisodeFacts, set_up
 from engine.evaluation.plan import PlannedEpisode
 from engine.evaluation.play import PlayGate
-from engine.evaluation.slots import HostSlot, Server, post_mortem
+from engine.evaluation.slots import HostSlot, post_mortem
 from engine.evaluation.verdict import InfraError, Verdict, of_exception, of_outcome
 from engine.execution.executor import Executor
 from engine.execution.firing_log import EpisodeLog
@@ -26,8 +27,6 @@ from engine.execution.metrics import extract_metrics
 from engine.execution.outcome import EpisodeContext, Outcome
 from engine.graph.model import Node, PortResolver
 from engine.graph.plan import Plan
-from engine.hosting.client import HostClient
-from engine.hosting.remote import RemoteHandler
 from engine.models.call import Chat
 from engine.store.disk import box_failure
 from engine.store.keys import Keys
@@ -62,15 +61,6 @@ class Setting:
     keys: Keys
     guard: Callable[[], object]
     gate: PlayGate | None = None
-
-
-@dataclass(frozen=True)
-class Connection:
-    """This worker's line to a live host, for one episode."""
-
-    slot: HostSlot
-    host: Server
-    client: HostClient
 
 
 class Episode:
@@ -150,12 +140,13 @@ class Episode:
 
     async def _played(self) -> None:
         for name, slot in self._slots.items():
-            host = await slot.ensure()
+            connection = Connection(slot, self._caller)
+            await connection.open()
             if slot.manifest.parallelism == "replicated":
                 slot.played.append(self._planned.position)
-            self._connections[name] = Connection(slot, host, host.connect(self._caller))
+            self._connections[name] = connection
             if slot.borrowed_from:  # a try before this one may have ended without a word to it
-                await self._connections[name].client.evict(self._execution_id)
+                await connection.evict(self._execution_id)
         await self._set_up()
         await self._execute()
 
@@ -247,8 +238,7 @@ class Episode:
             if handler is None:  # only of a dynamic child, whose type no check has seen
                 raise ValueError(f"{nodeset_of(node.type)} does not run here: no node of the graph is of it")
             return handler
-        deadline = self._deadline(node, connection.slot.manifest)
-        return RemoteHandler(connection.client, lambda request: deadline)
+        return Hosted(connection, self._deadline(node, connection.slot.manifest))
 
     def _deadline(self, node: Node, manifest: NodesetManifest) -> float:
         """Seconds for one firing: a reset before the loop, a step inside it, or a shared model's call."""
@@ -284,7 +274,7 @@ class Episode:
         """Tell the shared models whether their batches may wait for this worker."""
         for connection in self._connections.values():
             if connection.slot.manifest.parallelism == "shared" and connection.client.failure is None:
-                await connection.client.set_live(live)
+                await connection.set_live(live)
 
     async def _let_go(self, failure: HostFailure | None, *, unclean: bool) -> dict[str, object] | None:
         """End the episode in every host; kill those that failed, and what was still at work for it."""

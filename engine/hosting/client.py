@@ -16,6 +16,7 @@ from engine.components.errors import (
     HostCrashed,
     HostFailure,
     HostTimeout,
+    HostUnreached,
     NodeRaised,
     StopExecution,
 )
@@ -104,8 +105,9 @@ class HostClient:
     ``signals_told``: how many of the episode's signals the host has been told. ``within``: whose episodes
     these are, where others of other roots may use the host that are named alike.
 
-    Every method raises HostTimeout, HostCrashed or HostBadReply where the host fails; from then on the client
-    is dead and raises HostCrashed at once. What the nodeset's code raises is NodeRaised or StopExecution.
+    Every method raises HostTimeout, HostCrashed (HostUnreached, where there is none) or HostBadReply where
+    the host fails; from then on the client is dead and raises HostCrashed at once. What the nodeset's code
+    raises is NodeRaised or StopExecution.
     """
 
     _idle_sec = 60.0  # far less than the server's: it is always us who close an idle connection
@@ -116,6 +118,7 @@ class HostClient:
         caller = self._mine(caller)
         self.failure: HostFailure | None = None
         self.signals_told = 0
+        self._address = url
         self._caller = caller
         connector: aiohttp.BaseConnector
         if url.startswith("unix:"):
@@ -241,8 +244,12 @@ class HostClient:
             raise self._failed(HostTimeout, f"no answer within {timeout:g} s", path) from None
         except aiohttp.ClientResponseError as error:
             raise self._failed(HostBadReply, f"the answer is no HTTP: {error}", path) from error
+        except aiohttp.ClientConnectorError as error:
+            told = f"nothing answers at {self._address}: {error.os_error.strerror or error.os_error}"
+            raise self._failed(HostUnreached, told, path) from error
         except (aiohttp.ClientError, OSError) as error:
-            raise self._failed(HostCrashed, f"the connection broke: {error!r}", path) from error
+            told = getattr(error, "strerror", None) or str(error) or type(error).__name__
+            raise self._failed(HostCrashed, f"the connection broke: {told}", path) from error
         if response.status not in (200, 500):
             text = data[:200].decode("utf-8", "replace")
             raise self._failed(HostBadReply, f"status {response.status}: {text}", path)
