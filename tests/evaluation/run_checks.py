@@ -7,7 +7,6 @@ import subprocess
 import time
 from collections.abc import Callable
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -72,7 +71,7 @@ def assert_nothing_torn(run: RunDir) -> None:
 def assert_counted_once(run: RunDir, episodes: int, attempts: int = 1) -> None:
     """Each of the first ``episodes`` has its row, its folder and its place in the numbers, once."""
     summary = run.read_summary()
-    assert summary.status == "completed"
+    assert summary.status == "completed", f"{summary.error}\n{last_words(run)[-2000:]}"
     assert run.is_done()
     assert [row.episode_index for row in summary.episodes] == list(range(episodes))
     assert summary.episodes == read_rows(run)
@@ -99,4 +98,5 @@ def content(run: RunDir) -> dict[str, str]:
 
 
 def last_words(run: RunDir) -> str:
-    return Path(run.path / "stderr.log").read_text()
+    """What its newest attempt has said."""
+    return (run.path / "stderr.log").read_text()

@@ -65,7 +65,7 @@ def test_a_run_that_is_ended_with_a_reason_is_an_error(root: Path) -> None:
         assert_all_gone(run)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_run_that_nobody_asked_to_end_is_aborted_and_can_go_on(root: Path, number: signal.Signals) -> None:
     with started(root, GRAPH, episode_count=20, worker_count=2, selectors=SLOW) as (run, process):
         until(lambda: read_rows(run), process)

@@ -14,7 +14,6 @@ from tests.evaluation.run_checks import (
     assert_all_gone,
     assert_counted_once,
     content,
-    processes_of,
     rows_written,
     until,
 )
@@ -28,6 +27,7 @@ EPISODES = 24
 def stop_replace_and_wake(root: Path, rows: int, moment: float) -> None:
     run = write_run(root, GRAPH, episode_count=EPISODES, worker_count=2, selectors={"pause": 0.005})
     with attempt(run) as old:
+        first = run.read_job()
         until(lambda: rows_written(run) >= rows, old)
         with pytest.raises(subprocess.TimeoutExpired):
             old.wait(moment)
@@ -40,19 +40,21 @@ def stop_replace_and_wake(root: Path, rows: int, moment: float) -> None:
         assert old.wait(RUN_DEADLINE_SEC) == 1
         assert content(run) == before
         assert "attempt 2 has taken its place" in (run.attempt(1) / "stderr.log").read_text()
+        late = spawn(run, first)  # a process of that attempt that comes only now
+        assert late.wait(RUN_DEADLINE_SEC) == 1
+        assert content(run) == before
     assert_all_gone(run)
 
 
-@pytest.mark.parametrize(("rows", "moment"), [(0, 0.6), (5, 0.013)])
-def test_an_old_attempt_that_wakes_up_writes_nothing(tmp_path: Path, rows: int, moment: float) -> None:
-    stop_replace_and_wake(make_root(tmp_path), rows, moment)
+def test_an_old_attempt_that_wakes_up_writes_nothing(tmp_path: Path) -> None:
+    stop_replace_and_wake(make_root(tmp_path), 5, 0.013)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_an_old_attempt_that_wakes_up_at_any_moment_writes_nothing(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
-    stop_replace_and_wake(make_root(tmp_path), chance.randrange(12), chance.uniform(0.0, 0.05))
+    stop_replace_and_wake(make_root(tmp_path), chance.choice((0, 1, 4, 11)), chance.uniform(0.0, 0.6))
 
 
 def test_an_old_attempt_beside_a_new_one_ends_within_seconds(tmp_path: Path) -> None:
@@ -68,15 +70,3 @@ def test_an_old_attempt_beside_a_new_one_ends_within_seconds(tmp_path: Path) -> 
         assert len(read_rows(run)) == 2
         assert not run.is_done()
     assert_all_gone(run)
-
-
-def test_a_process_that_comes_too_late_starts_nothing(tmp_path: Path) -> None:
-    run = write_run(make_root(tmp_path), GRAPH, episode_count=2)
-    late = next_attempt(run)
-    with attempt(run) as current:
-        assert current.wait(RUN_DEADLINE_SEC) == 0
-    before = content(run)
-    process = spawn(run, late)
-    assert process.wait(RUN_DEADLINE_SEC) == 1
-    assert content(run) == before
-    assert processes_of(run) == []

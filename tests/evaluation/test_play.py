@@ -98,10 +98,10 @@ def test_step_by_step_then_to_the_end(tmp_path: Path) -> None:
 
 
 def test_waiting_is_on_no_clock(tmp_path: Path) -> None:
-    with played(tmp_path, per_step_budget_sec=0.5, step_budget=1, timeout_sec=6.0) as (run, process, player):
+    with played(tmp_path, per_step_budget_sec=1.0, step_budget=1, timeout_sec=5.0) as (run, process, player):
         until(lambda: player.waits_before(0), process)
         with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(8.0)  # beyond the run's limit, and its episode's: 3 s of reset and 0.5 s of a step
+            process.wait(6.0)  # beyond the run's limit, and its episode's: 3 s of reset and 1 s of a step
         assert player.waits_before(0)
         player.do("run")
         assert_over(run, process, "completed")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from engine.evaluation.resuming import reopened_summary
 from engine.store.jsonl import read_records
 from engine.store.records import EpisodeRow
 from engine.store.rundir import RunDir
@@ -71,20 +72,20 @@ def test_at_every_boundary_and_inside_of_groups_that_remember(root: Path) -> Non
     whole = finished(root, DIARY, **request)
     assert_counted_once(whole, 11)
     run = write_run(root, DIARY, **request)
-    for rows in (1, 4, 6, 8):
+    for rows in (1, 6):
         killed_after(run, rows)
     resumed(run)
-    assert_counted_once(run, 11, attempts=5)
+    assert_counted_once(run, 11, attempts=3)
     assert_recorded_once(run)
     assert digest(run) == digest(whole)
     assert "are played again, as the next ones may depend on them" in last_words(run)
     assert "went another way" not in last_words(run)
-    assert not list(run.path.glob("attempts/5/replayed/*"))
+    assert not list(run.path.glob("attempts/3/replayed/*"))
 
 
-def kill_at_random(root: Path, graph: dict[str, Any], seed: int, **request: Any) -> tuple[RunDir, int]:
+def kill_at_random(root: Path, graph: dict[str, Any], **request: Any) -> tuple[RunDir, int]:
     """A run that is killed at random moments until one of its attempts gets through; how many it took."""
-    chance = random.Random(seed)
+    chance = random.Random(request["seed"])
     run = write_run(root, graph, **request)
     attempts = 0
     while not run.is_done():
@@ -98,7 +99,7 @@ def kill_at_random(root: Path, graph: dict[str, Any], seed: int, **request: Any)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
     ("graph", "request_"),
     [
@@ -108,12 +109,13 @@ def kill_at_random(root: Path, graph: dict[str, Any], seed: int, **request: Any)
     ids=["remembers", "coin"],
 )
 def test_killed_at_any_moment(root: Path, graph: dict[str, Any], request_: dict[str, Any], seed: int) -> None:
-    whole = finished(root, graph, episode_count=22, seed=seed, **(request_ | {"worker_count": 1}))
-    run, attempts = kill_at_random(root, graph, seed, episode_count=22, **request_ | {"seed": seed})
+    whole = finished(root, graph, episode_count=22, seed=seed, **request_ | {"worker_count": 1})
+    run, attempts = kill_at_random(root, graph, episode_count=22, seed=seed, **request_)
     assert_counted_once(run, 22, attempts=attempts)
     assert digest(run) == digest(whole)
 
 
+@pytest.mark.slow
 def test_repeats_and_selectors_of_their_own(root: Path) -> None:
     request: dict[str, Any] = {
         "episode_indices": [4, 4, 9],
@@ -137,8 +139,7 @@ def test_a_run_that_ends_early_ends_at_the_same_episode(root: Path) -> None:
     request: dict[str, Any] = {"episode_count": 400, "worker_count": 3, "until_width": 0.3}
     whole = finished(root, COIN, **request)
     run = write_run(root, COIN, **request)
-    for rows in (3, 17, 34):
-        killed_after(run, rows)
+    killed_after(run, 20)
     resumed(run)
     assert digest(run) == digest(whole)
     head, expected = view_run(run).head, view_run(whole).head
@@ -147,9 +148,6 @@ def test_a_run_that_ends_early_ends_at_the_same_episode(root: Path) -> None:
     last = {row.identity: row for row in read_records(run.episode_rows, EpisodeRow)}
     assert head.early_stop is not None
     assert sum(row.beyond_stop for row in last.values()) == head.early_stop.beyond
-    again = resumed(run)
-    assert digest(again) == digest(whole)
-    assert again.read_summary().early_stop == head.early_stop
 
 
 def test_what_the_box_failed_is_played_again_only_when_asked(root: Path, tmp_path: Path) -> None:
@@ -200,46 +198,37 @@ def test_the_times_of_a_run_are_those_of_all_its_attempts(root: Path) -> None:
     assert (run.attempt(2) / "hosts").is_dir()
 
 
-def test_a_finished_run_that_is_resumed_plays_nothing(root: Path) -> None:
-    run = finished(root, COIN, episode_count=5)
-    before = run.read_summary()
-    resumed(run)
-    after = run.read_summary()
-    assert after.episodes == before.episodes
-    assert after.result_digest == before.result_digest
-    assert_counted_once(run, 5, attempts=2)
-
-
-@pytest.mark.parametrize("broken", [b"", b"{", b'{"status": 7}', None])
-def test_a_summary_or_progress_that_cannot_be_read_is_made_anew(root: Path, broken: bytes | None) -> None:
+def test_what_cannot_be_read_is_made_anew_and_a_torn_row_costs_itself(root: Path) -> None:
     run = write_run(root, COIN, episode_count=6, worker_count=2)
     killed_after(run, 3)
-    for path in (run.summary, run.progress):
-        path.unlink(missing_ok=True)
-        if broken is not None:
-            path.write_bytes(broken)
+    run.summary.write_bytes(b"{")
+    run.progress.write_bytes(b"")
+    with open(run.episode_rows, "ab") as rows:
+        rows.write(b'{"episode_index": 5, "sta')
+    left = run.path / ".summary.json.1.2.tmp"
+    left.write_bytes(b"{")
     resumed(run)
     assert_counted_once(run, 6, attempts=2)
     assert run.read_summary().config.env_nodeset == "env_coin"
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("broken", [b"", b"{", b'{"status": 7}', b"\xff", None])
+def test_a_summary_that_cannot_be_read_is_made_of_the_spec(root: Path, broken: bytes | None) -> None:
+    run = write_run(root, COIN, episode_count=6, seed=4)
+    before = run.read_summary()
+    run.summary.unlink()
+    if broken is not None:
+        run.summary.write_bytes(broken)
+    made = reopened_summary(run, run.read_spec())
+    assert (made.status, made.config, made.created_at) == ("running", before.config, before.created_at)
 
 
 def test_a_spec_that_cannot_be_read_is_said_and_harms_nothing(root: Path) -> None:
-    run = finished(root, COIN, episode_count=2)
+    run = write_run(root, COIN, episode_count=2)
     before = run.summary.read_bytes()
     run.spec.write_bytes(b"{")
     with attempt(run) as process:
         assert process.wait(RUN_DEADLINE_SEC) == 2
     assert f"{run.spec} cannot be read" in last_words(run)
     assert run.summary.read_bytes() == before
-
-
-def test_a_torn_row_costs_itself(root: Path) -> None:
-    run = write_run(root, COIN, episode_count=5)
-    killed_after(run, 2)
-    with open(run.episode_rows, "ab") as rows:
-        rows.write(b'{"episode_index": 2, "sta')
-    left = run.path / ".summary.json.1.2.tmp"
-    left.write_bytes(b"{")
-    resumed(run)
-    assert_counted_once(run, 5, attempts=2)
-    assert not left.exists()
