@@ -84,9 +84,11 @@ class Watcher:
         how = place_in(queue, run) if report.status == "pending" else ""
         if report.is_over:
             how = f"{report.status}, {_outcome(report)}"
+        elif not how:
+            how = f"{report.status}, {describe(report, pace)}"
         return Change(
             time=now_iso(),
-            text=f"{run} {summary.config.graph_name} {how or describe(report, pace)}",
+            text=f"{run} {summary.config.graph_name} {how}",
             run_id=run,
             status=report.status,
             position=waiting.position if waiting else None,

@@ -59,11 +59,11 @@ def test_the_queue_says_what_runs_and_why_the_rest_waits(control: FakeControl, o
         "vram 2.0 GB",
         "GPU-1",
         "cancelling",
-        WHY,
+        f"1st: {WHY}",
         "vram 9.5 GB, ram ?, alone",
         "ram: 4.0 GB free, 1.0 GB of it reserved",
     ):
-        assert part in said.out
+        assert part in " ".join(said.out.split())
     assert operate("queue", "--json").json["queued"][0]["reason"] == WHY
 
 

@@ -9,7 +9,7 @@ import click
 from engine.cli.app import App
 from engine.cli.each import json_option
 from engine.cli.output import Cell, put, put_json, put_table, put_wrapped, say
-from engine.cli.queueing import ago, gigabytes
+from engine.cli.queueing import ago, gigabytes, ordinal
 
 if TYPE_CHECKING:
     from engine.control.queue_reports import QueuedRun, QueueReport, RunningRun
@@ -37,9 +37,13 @@ def command(app: App, /, *, as_json: bool) -> None:
         if report.running:
             put()
         put_table(
-            ["", "queued", "graph", "workers", "priority", "since", "needs", "why it waits"],
+            ["", "queued", "graph", "workers", "priority", "since", "needs", "label"],
             [*map(_queued, report.queued)],
         )
+        put()
+        for run in report.queued:
+            why = run.reason or "not looked at yet"
+            put_wrapped(f"{ordinal(run.position)}: {why}", "yellow" if run.held else None, "  ")
     if not (report.running or report.queued):
         say("nothing runs, and nothing waits")
     if told := _memory(report):
@@ -48,11 +52,12 @@ def command(app: App, /, *, as_json: bool) -> None:
 
 
 def _running(run: RunningRun) -> list[str | Cell]:
+    since = ago(run.started_at) if run.started_at else "starting"
     return [
         run.run_id,
         run.graph_name,
         str(run.worker_count),
-        Cell("cancelling", "yellow") if run.cancel_requested else ago(run.started_at),
+        Cell("cancelling", "yellow") if run.cancel_requested else since,
         _amounts(run.admit_charges),
         ", ".join(run.gpus) or "-",
         run.label,
@@ -68,7 +73,7 @@ def _queued(run: QueuedRun) -> list[str | Cell]:
         run.priority,
         ago(run.submitted_at),
         _amounts(run.estimate_mb) + (", alone" if run.exclusive_gpu else ""),
-        Cell(run.reason or "-", "yellow" if run.held else None),
+        run.label,
     ]
 
 
