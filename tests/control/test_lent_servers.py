@@ -82,6 +82,7 @@ def lender(tmp_path: Path, root: Path, model: ModelFiles) -> Iterator[Lender]:
     assert not model.living()
 
 
+@pytest.mark.slow
 def test_it_is_used_instead_of_loading_it_twice(root: Path, lender: Lender, model: ModelFiles) -> None:
     model.set("slow")
     with live(root, ledger=Ledger(root.parent / "ledger")) as control:

@@ -85,6 +85,7 @@ def test_two_runs_at_once_load_it_once_and_it_goes_after_the_last(
     assert url.startswith("unix:/")
 
 
+@pytest.mark.slow
 def test_one_that_the_operator_loaded_stays(control: LiveControl, model: ModelFiles) -> None:
     assert control.load_server("model_line").state == "loading"
     wait_for(lambda: loaded(control)[0].state == "ready", "it to be ready")
@@ -97,6 +98,7 @@ def test_one_that_the_operator_loaded_stays(control: LiveControl, model: ModelFi
     assert len(model.lines("loads")) == len(model.lines("shut_down")) == 1
 
 
+@pytest.mark.slow
 def test_one_that_does_not_start_ends_its_runs_with_the_reason(
     control: LiveControl, model: ModelFiles
 ) -> None:
@@ -108,6 +110,7 @@ def test_one_that_does_not_start_ends_its_runs_with_the_reason(
     assert not control.live.queue.servers
 
 
+@pytest.mark.slow
 def test_killed_with_all_of_its_processes_it_is_loaded_again_under_its_runs(
     control: LiveControl, model: ModelFiles
 ) -> None:
@@ -126,6 +129,7 @@ def test_killed_with_all_of_its_processes_it_is_loaded_again_under_its_runs(
     assert len(model.lines("loads")) == loads + 1
 
 
+@pytest.mark.slow
 def test_another_backend_takes_it_over_with_its_runs(root: Path, model: ModelFiles) -> None:
     model.set("slow")
     lock = BackendLock.acquire(root)

@@ -111,6 +111,7 @@ def test_the_result_is_that_of_a_run_with_a_server_of_its_own(server: Server) ->
     until(lambda: living(folder) == [] and not list(folder.leases.iterdir()), "their leases to be dropped")
 
 
+@pytest.mark.slow
 def test_killed_under_three_runs_it_comes_back_and_they_finish(server: Server) -> None:
     undisturbed = server.run(worker_count=1)
     with together([undisturbed]):
@@ -131,6 +132,7 @@ def test_killed_under_three_runs_it_comes_back_and_they_finish(server: Server) -
     assert len(server.model.lines("loads")) == 2
 
 
+@pytest.mark.slow
 def test_killed_with_its_tree_it_is_waited_for_until_the_scheduler_starts_it_again(server: Server) -> None:
     server.model.set("slow")
     run = server.run(worker_count=2, retries=3)
@@ -147,6 +149,7 @@ def test_killed_with_its_tree_it_is_waited_for_until_the_scheduler_starts_it_aga
     assert [row.error_class for row in rows] == [None] * EPISODES
 
 
+@pytest.mark.slow
 def test_in_another_regime_the_open_episodes_end_as_infra_and_say_why(server: Server) -> None:
     server.model.set("slow")
     run = server.run(worker_count=2)
@@ -162,6 +165,7 @@ def test_in_another_regime_the_open_episodes_end_as_infra_and_say_why(server: Se
     assert len(rows) == EPISODES
 
 
+@pytest.mark.slow
 def test_what_another_run_had_it_load_is_not_in_a_run_s_record(server: Server) -> None:
     warm = server.run(graph=policy_graph(temperature=0.25))
     with together([warm]):

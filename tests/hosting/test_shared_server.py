@@ -166,6 +166,7 @@ def test_in_another_regime_it_does_not_come_back(keep: Callable[..., Kept]) -> N
     assert "model_line__act" in why
 
 
+@pytest.mark.slow
 def test_a_config_that_a_run_had_it_load_counts_too(keep: Callable[..., Kept]) -> None:
     server = keep()
     ready = server.ready()
@@ -217,6 +218,7 @@ def test_one_that_ends_again_and_again_is_left_at_that(keep: Callable[..., Kept]
     assert starts == len(server.model.pids()) == 4
 
 
+@pytest.mark.slow
 def test_one_whose_socket_was_removed_is_started_again(keep: Callable[..., Kept]) -> None:
     server = keep()
     ready = server.ready()
@@ -225,6 +227,7 @@ def test_one_whose_socket_was_removed_is_started_again(keep: Callable[..., Kept]
     assert server.act()["action"] in ("LEFT", "RIGHT", "STOP")
 
 
+@pytest.mark.slow
 def test_one_that_hangs_in_a_call_is_started_again(keep: Callable[..., Kept]) -> None:
     server = keep(call_deadline_sec=1.0)
     first = server.ready()

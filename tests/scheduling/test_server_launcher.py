@@ -85,6 +85,7 @@ def test_it_is_loaded_answers_and_is_unloaded(root: Path, model: ModelFiles) -> 
     assert server_at(now.url) is None
 
 
+@pytest.mark.slow
 def test_another_backend_goes_on_with_it(root: Path, model: ModelFiles) -> None:
     first = ServerLauncher(root, GRACES)
     first.start(seated(NEED, visible=("GPU-0", "GPU-1")))
@@ -111,6 +112,7 @@ def test_killed_with_all_of_its_tree_it_comes_back_at_its_address(root: Path, mo
     assert after.pid != before.pid
 
 
+@pytest.mark.slow
 def test_killed_it_comes_back_in_its_regime_or_not_at_all(root: Path, model: ModelFiles) -> None:
     launcher = ServerLauncher(root, GRACES)
     launcher.start(SEATED)
@@ -142,6 +144,7 @@ def test_stopped_before_it_could_begin_it_never_loads(root: Path, model: ModelFi
     assert len(model.lines("loads")) == len(model.lines("shut_down"))
 
 
+@pytest.mark.slow
 def test_whoever_keeps_it_up_is_killed_and_its_host_ends_too(root: Path, model: ModelFiles) -> None:
     launcher = ServerLauncher(root, GRACES)
     launcher.start(SEATED)
