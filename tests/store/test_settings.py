@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from engine.store.settings import Admission, Price, Profile, Settings, SettingsError, read_settings
+from engine.store.settings import (
+    Admission,
+    Experiment,
+    Price,
+    Profile,
+    Settings,
+    SettingsError,
+    read_settings,
+)
 
 PROFILE = '[profiles.local]\nbase_url = "http://127.0.0.1:8000/v1"\nmodel = "tiny"\n'
 
@@ -64,7 +72,7 @@ cache = "outputs/answers.jsonl"
 def test_the_sections_of_others_are_known(tmp_path: Path) -> None:
     text = "[experiments.big]\nvram_mb = 9000\n[slurm]\n[keys]\n[ui]\n[admission]\nfair_wait = 60\n"
     found = read(tmp_path, text)
-    assert found.experiments == {"big": {"vram_mb": 9000}}
+    assert found.experiments == {"big": Experiment(vram_mb=9000.0)}
     assert found.admission == Admission(fair_wait=60.0)
 
 
@@ -129,10 +137,10 @@ def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
         read_settings(tmp_path)
 
 
-def test_the_readme_s_example_can_be_used(tmp_path: Path) -> None:
+def test_the_readme_s_examples_can_be_used(tmp_path: Path) -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text()
-    (block,) = re.findall(r"^```toml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
-    assert set(read(tmp_path, block).profiles) == {"gpt-5-mini", "local"}
+    found = read(tmp_path, "".join(re.findall(r"^```toml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)))
+    assert (set(found.profiles), set(found.experiments)) == ({"gpt-5-mini", "local"}, {"cma"})
 
 
 def test_admission_has_its_own_keys(tmp_path: Path) -> None:
@@ -143,4 +151,19 @@ def test_admission_has_its_own_keys(tmp_path: Path) -> None:
     ]
     assert problems(tmp_path, "[admission]\ndisk_low = -1") == [
         "[admission]: Expected `float` >= 0.0 - at `$.disk_low`"
+    ]
+
+
+def test_experiments_are_read_and_every_problem_of_them_is_named(tmp_path: Path) -> None:
+    text = "[experiments.cma]\nvram_mb = 8000\ndefaults = { worker_count = 4 }\n[experiments.slam]\n"
+    experiments = read(tmp_path, text).experiments
+    assert (experiments["cma"].vram_mb, experiments["cma"].defaults) == (8000, {"worker_count": 4})
+    assert (experiments["slam"].vram_mb, experiments["slam"].exclusive_gpu) == (None, False)
+    wrong = problems(
+        tmp_path, "[experiments]\na = 3\n[experiments.b]\nvram = 1\n[experiments.c]\nvram_mb = -1\n"
+    )
+    assert [problem.split(":")[0] for problem in wrong] == [
+        "[experiments.a]",
+        "[experiments.b] there is no key 'vram'",
+        "[experiments.c]",
     ]
