@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from engine.components.catalog import Catalog, NodesetManifest, environment_of
@@ -42,8 +43,9 @@ class Loaded:
     child_ports: PortResolver
 
 
-def load(run: RunDir, spec: Spec) -> Loaded:
-    """Read, check and plan the graph of ``spec``. Raises GraphError with every problem, HostFailure for a
+def load(run: RunDir, spec: Spec, guard: Callable[[], object]) -> Loaded:
+    """Read, check and plan the graph of ``spec``. ``guard`` as of
+    :func:`engine.evaluation.models.open_chat`. Raises GraphError with every problem, HostFailure for a
     server that cannot be borrowed, and what :func:`engine.evaluation.models.open_chat` raises."""
     roots = roots_of(run.root, spec.workspaces, spec.active_workspace_dir)
     catalog = discover(roots)
@@ -60,7 +62,7 @@ def load(run: RunDir, spec: Spec) -> Loaded:
     nodesets = {name: catalog.nodesets[name] for name in needed_nodesets(graph)}
     _tell_changes(spec, catalog)
     plan = plan_graph(graph, resolver(catalog))
-    chat, keys = open_chat(run, plan.graph)
+    chat, keys = open_chat(run, plan.graph, guard)
     hooks = Hooks([*global_hooks(roots), *enabled_hooks(plan.graph)])
     return Loaded(
         plan,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from engine.graph.model import Graph
 from engine.graph.names import node_name
@@ -15,13 +15,15 @@ from engine.store.rundir import RunDir
 from engine.store.settings import read_settings
 
 
-def open_chat(run: RunDir, graph: Graph) -> tuple[ChatClient, Keys]:
+def open_chat(
+    run: RunDir, graph: Graph, guard: Callable[[], object] | None = None
+) -> tuple[ChatClient, Keys]:
     """The run's chat client, for the profiles of its root, and their keys: from now on nothing that is
-    started has them. Raises SettingsError, and ProfileError for a node whose profile is not there or has no
-    key."""
+    started has them. ``guard`` raises where nothing may be written any more. Raises SettingsError, and
+    ProfileError for a node whose profile is not there or has no key."""
     profiles = read_settings(run.root).profiles
     keys = withhold(profiles)
-    chat = ChatClient(profiles, run.root, run.model_cache, environ=keys.environ)
+    chat = ChatClient(profiles, run.root, run.model_cache, environ=keys.environ, before_write=guard)
     for node_id, profile, model in _calls(graph):
         try:
             chat.endpoint(profile, model)

@@ -144,7 +144,7 @@ class Run:
         """Everything before the first episode: graph, servers, the list of episodes, the workers."""
         job = self._fence.job()
         self._recorder.show(activity="loading the graph")
-        loaded = await asyncio.to_thread(load, self._run, self._spec)
+        loaded = await asyncio.to_thread(load, self._run, self._spec, self._fence.check)
         self._chat = loaded.chat
         before = self._regimes_before()
         self._keys = loaded.keys

@@ -6,7 +6,7 @@ import fcntl
 import logging
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,10 +32,12 @@ class RequestCache:
 
     Of two answers to one request, the first in the file counts, for all. A line that a killed writer left
     torn costs itself. Methods raise OSError, and block for the disk: not for an event loop's thread.
+    ``before``: called before each write, and what it raises is passed on.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, before: Callable[[], object] | None = None) -> None:
         self.path = path
+        self._before = before
         self._lock = threading.Lock()
         self._fd: int | None = None
         self._places: dict[str, tuple[int, int]] = {}
@@ -52,6 +54,8 @@ class RequestCache:
             there = self._find(fd, key)
             if there is not None:
                 return there
+            if self._before is not None:
+                self._before()
             line = encode(_Entry(key, answer)) + b"\n"
             torn = os.fstat(fd).st_size != self._read_to
             _write(fd, b"\n" + line if torn else line)

@@ -25,7 +25,8 @@ class ChatClient:
     """Answers the questions of all that one run asks. :class:`engine.models.call.Chat`.
 
     ``cache``: where answers are kept, unless a profile names a file below ``root``. ``sleep``: waits between
-    tries. Costs nothing, httpx included, until a profile is first looked up.
+    tries. ``before_write``: called before an answer is kept, and what it raises is passed on. Costs nothing,
+    httpx included, until a profile is first looked up.
     """
 
     def __init__(
@@ -36,12 +37,14 @@ class ChatClient:
         *,
         environ: Mapping[str, str] = os.environ,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        before_write: Callable[[], object] | None = None,
     ) -> None:
         self._profiles = profiles
         self._root = root
         self._cache = cache
         self._environ = environ
         self._sleep = sleep
+        self._before_write = before_write
         self._transport: Transport | None = None
         self._caches: dict[Path, RequestCache] = {}
         self._places: dict[str, asyncio.Semaphore] = {}
@@ -82,6 +85,6 @@ class ChatClient:
             profile = msgspec.structs.replace(profile, model=model, price=None)
         self._transport = self._transport or Transport()
         path = self._root / profile.cache if profile.cache else self._cache
-        cache = self._caches.setdefault(path, RequestCache(path))
+        cache = self._caches.setdefault(path, RequestCache(path, self._before_write))
         places = self._places.setdefault(name, asyncio.Semaphore(profile.concurrency))
         return Endpoint(name, profile, key, cache, self._transport, places, self._sleep)
