@@ -12,6 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from engine.control.protocol import Control
+from engine.control.queue_reports import QueueReport
 from engine.control.reports import ControlError, NotFoundError, RunReport
 from engine.store.rundir import runs_folder
 from tui.clock import Clock
@@ -112,9 +113,7 @@ class Looker:
 
     def _look_at_queue(self) -> None:
         if self._is_due("queue", QUEUE_SEC) and (queue := self._ask("queue", self._control.queue)):
-            before = {run.run_id for run in (*self._seen.queue.running, *self._seen.queue.queued)}
-            after = {run.run_id for run in (*queue.running, *queue.queued)}
-            if before != after:
+            if _members(queue) != _members(self._seen.queue):
                 self._due.pop("list", None)
                 self._due.pop("live", None)
             self._seen = replace(self._seen, queue=queue)
@@ -218,6 +217,10 @@ class Looker:
         if self.watch_servers and self._is_due("servers", SERVERS_SEC):
             servers = self._ask("servers", self._control.servers)
             self._seen = replace(self._seen, servers=tuple(servers or ()))
+
+
+def _members(queue: QueueReport) -> tuple[set[str], set[str]]:
+    return {run.run_id for run in queue.running}, {run.run_id for run in queue.queued}
 
 
 def _refreshed(known: RunDetail, report: RunReport) -> RunDetail:

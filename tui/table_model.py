@@ -135,7 +135,7 @@ class TableModel(Generic[R]):
         self._arrange()
 
     def sort_by(self, key: str) -> None:
-        """By this column, ascending, or the other way where it is the first already; the others break ties."""
+        """By this column, or the other way round where it is the first already; the others break ties."""
         first = self.sort[0] if self.sort else ""
         chosen = f"-{key}" if first == key else key
         self.sort = (chosen, *(old for old in self.sort if old.lstrip("-") != key))[:3]

@@ -12,9 +12,11 @@ from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
 
+from engine.control.reports import RunReport
 from tui.actions import Action, Fact, Scope, why_not
 from tui.drawing import Drawing, Piece, strip_of
 from tui.models import Snapshot
+from tui.sanitize import plain
 from tui.widgets.bars import Footer, Header
 from tui.widgets.prompt import Prompt
 
@@ -44,6 +46,7 @@ class Pane(Widget, inherit_bindings=False):
         return self.centre.drawing
 
     active: bool = False
+    _title: str = ""
     full: bool = False
     """It has the whole screen: room for more columns."""
 
@@ -90,7 +93,14 @@ class Pane(Widget, inherit_bindings=False):
         """While it is typed. Raises FilterError with what to tell."""
 
     def redraw(self) -> None:
+        """Paint it anew."""
         self.refresh()
+
+    def set_title(self, text: str) -> None:
+        """In its frame."""
+        if text != self._title:
+            self._title = text
+            self.border_title = plain(text)
 
     def render_line(self, y: int) -> Strip:
         width = self.content_size.width
@@ -101,7 +111,7 @@ class Pane(Widget, inherit_bindings=False):
 
 
 class View(Screen[None], inherit_bindings=False):
-    """A screen. ``view_name`` and ``target`` (a run, ``run/episode``) are what brings it back after a restart.
+    """A screen. ``view_name`` and ``target`` (a run, ``run/episode``) bring it back after a restart.
 
     Subclasses yield their panes in :meth:`body`, and give the one with the keys as :attr:`pane`.
     """
@@ -136,6 +146,11 @@ class View(Screen[None], inherit_bindings=False):
     def pane(self) -> Pane | None:
         """The one that has the keys."""
         return None
+
+    @property
+    def targets(self) -> list[RunReport]:
+        """The runs that an action is about: the marked ones, else the one under the cursor."""
+        return []
 
     @property
     def scopes(self) -> tuple[Scope, ...]:

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
 from textual.widgets import Input
 
-from engine.text import visible
+from tui.sanitize import plain
 from tui.screens.dialog import Dialog
 from tui.widgets.menu import Text
 from tui.widgets.prompt import Line
@@ -37,7 +37,7 @@ class Confirm(Dialog[bool]):
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = self.centre.plain_title(f" {visible(self._heading)} ")
+            box.border_title = plain(f" {self._heading} ")
             with VerticalScroll(can_focus=False):
                 yield Text("\n".join(self._lines))
             hint = f"type {self._typed} and press enter" if self._typed else "y/N"

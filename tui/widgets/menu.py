@@ -16,6 +16,7 @@ from textual.widgets import Input, Static
 
 from engine.text import visible
 from tui.drawing import Piece, fit, strip_of
+from tui.sanitize import plain
 from tui.screens.dialog import Dialog
 from tui.widgets.prompt import Line
 
@@ -137,7 +138,7 @@ class Menu(Dialog[Chosen]):
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = self.centre.plain_title(f" {visible(self._heading)} ")
+            box.border_title = plain(f" {self._heading} ")
             if self.line is not None:
                 yield self.line
             yield self.list

@@ -1,0 +1,203 @@
+"""The control centre: the app whose screens show one root and carry out what the operator asks for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any, TypeVar
+
+from textual.notifications import SeverityLevel
+
+from engine.control.protocol import Control
+from engine.control.reports import ControlError, RunReport
+from tui.activity_log import ActivityLog
+from tui.clock import Clock, SystemClock
+from tui.drawing import Drawing
+from tui.filtering import FilterError
+from tui.keymap import Keymap
+from tui.loading import load
+from tui.models import Snapshot
+from tui.preferences import Preferences
+from tui.screens import DOERS, VIEWS
+from tui.screens.base import Copies, Pane, View
+from tui.screens.dialog import Dialog
+from tui.state_file import UiState
+from tui.stderr_guard import StderrGuard
+from tui.store import Store
+from tui.terminal_app import TerminalApp
+from tui.theme import THEMES, prefers_ascii
+
+T = TypeVar("T")
+
+
+class ControlCentre(TerminalApp, inherit_bindings=False):
+    """control: the verbs; whoever made it closes it. attached: how, for the header. save: keeps the state.
+
+    What screens use: ``drawing``, ``keymap``, ``snapshot``, ``store``, ``compared``, ``read_only``;
+    :meth:`verb`, :meth:`ask`, :meth:`spawn`, :meth:`tell`, :meth:`open_view`, :meth:`open_log`, :meth:`back`.
+    """
+
+    def __init__(
+        self,
+        control: Control,
+        *,
+        read_only: bool = False,
+        preferences: Preferences | None = None,
+        keymap: Keymap | None = None,
+        state: UiState | None = None,
+        clock: Clock | None = None,
+        attached: str = "",
+        save: Callable[[UiState], object] = lambda state: None,
+        guard: StderrGuard | None = None,
+    ) -> None:
+        self.preferences = preferences or Preferences()
+        super().__init__(guard, clipboard=self.preferences.clipboard)
+        self.control = control
+        self.read_only = read_only
+        self.keymap = keymap or Keymap({})
+        self.clock = clock or SystemClock()
+        self.attached = attached
+        self.activity = ActivityLog()
+        self.compared: list[str] = []
+        self.state = state or UiState()
+        self.drawing = Drawing(self.preferences.theme, ascii=_wants_ascii(self.preferences))
+        self.store = Store(control, self._on_change, self.clock)
+        self._save = save
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        return self.store.snapshot
+
+    @property
+    def view(self) -> View | None:
+        """The topmost screen that is no dialog."""
+        return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, View)), None)
+
+    @property
+    def depth(self) -> int:
+        """How many views lie on one another."""
+        return sum(isinstance(screen, View) for screen in self.screen_stack)
+
+    @property
+    def targets(self) -> list[RunReport]:
+        """The runs that an action is about now: the marked ones, else the one under the cursor."""
+        return self.view.targets if self.view is not None else []
+
+    async def on_mount(self) -> None:
+        for look in THEMES.values():
+            self.register_theme(look.textual)
+        self.theme = self.drawing.theme
+        await self.push_screen(load(VIEWS["home"])())
+        self.store.start()
+
+    def select(self, run_id: str | None) -> None:
+        """Let every pane tell of this run."""
+        self.store.select(run_id)
+
+    def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Run it beside the screen; an error in it is told."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._spawned)
+        return task
+
+    def verb(self, call: Callable[[Control], T], told: str) -> asyncio.Task[T | None]:
+        """Ask the backend, in a thread. ``told``: what, in words. Who awaits it gets None on an error, which
+        was told then."""
+        return self.spawn(self._verb(call, told))
+
+    async def ask(self, dialog: Dialog[T]) -> T | None:
+        """Show it until it is answered. From :meth:`spawn`, never from a key's handler itself."""
+        answered: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
+
+        def answer(value: T | None) -> None:
+            if not answered.done():
+                answered.set_result(value)
+
+        await self.push_screen(dialog, answer)
+        return await answered
+
+    def tell(self, message: str, *, severity: SeverityLevel = "information") -> None:
+        """A toast of any text."""
+        self.notify(message, severity=severity)
+
+    def open_view(self, name: str, target: str = "", **state: Any) -> None:
+        """Put a view of :data:`tui.screens.VIEWS` on top."""
+        self.push_screen(load(VIEWS[name])(target=target, **state))
+
+    def open_log(self, run: str, episode: str) -> None:
+        """The log of an episode (the name of its folder, or its index), at its first error."""
+        self.open_view("log", f"{run}/{episode}")
+
+    def back(self) -> None:
+        """To the view before; home stays."""
+        if self.depth > 1 and isinstance(self.screen, View):
+            self.pop_screen()
+
+    async def do(self, action_id: str) -> bool:
+        """What can be done wherever one is. Whether it was one of these."""
+        if action_id in DOERS:
+            self.spawn(load(DOERS[action_id])(self))
+            return True
+        match action_id:
+            case "global.previous_view":
+                self.back()
+            case "global.refetch":
+                self.store.refetch()
+            case "global.repaint":
+                self.repaint()
+            case "global.leave":
+                self.leave(0)
+            case _:
+                return False
+        return True
+
+    def try_filter(self, pane: Pane, typed: str) -> str:
+        """Set a pane's filter; what is wrong with it, or nothing."""
+        try:
+            pane.set_filter(typed)
+        except FilterError as error:
+            return str(error)
+        return ""
+
+    def offer_copies(self, copies: Copies) -> None:
+        """The menu of ``y``."""
+
+    def save_copy(self, copies: Copies) -> None:
+        """``Y``: what is under the cursor as JSON, else as text, into a file."""
+
+    def log_folder(self, run: str, episode: str) -> Path:
+        """Where an episode lies."""
+        return self.control.root / "outputs" / "eval_runs" / run / "episodes" / episode
+
+    async def _verb(self, call: Callable[[Control], T], told: str) -> T | None:
+        entry = self.activity.add(self.clock.now(), told)
+        try:
+            answer = await asyncio.to_thread(call, self.control)
+        except ControlError as error:
+            entry.outcome, entry.failed = str(error), True
+            self.tell(f"{told}: {error}", severity="error")
+            return None
+        entry.outcome = "done"
+        self.store.refetch()
+        return answer
+
+    def _spawned(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.log.error(error)
+            self.tell(f"that failed: {type(error).__name__}: {error}", severity="error")
+
+    def _on_change(self, snapshot: Snapshot) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, View) and (screen is self.view or screen is self.screen):
+                screen.show(snapshot)
+
+    async def on_unmount(self) -> None:
+        await self.store.close()
+
+
+def _wants_ascii(preferences: Preferences) -> bool:
+    return prefers_ascii() if preferences.ascii == "auto" else preferences.ascii == "on"

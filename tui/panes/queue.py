@@ -1,0 +1,128 @@
+"""Pane 2: what waits, in its order and with its reason, below what runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rich.style import Style
+
+from engine.control.queue_reports import QueueReport
+from engine.control.reports import RunReport
+from tui.actions import Fact
+from tui.drawing import Piece
+from tui.models import Snapshot, gigabytes
+from tui.panes.run_copies import run_copies
+from tui.panes.runs import run_facts
+from tui.screens.base import Copies
+from tui.table_model import Column, TableModel
+from tui.widgets.virtual_table import VirtualTable
+
+
+@dataclass(frozen=True)
+class QueueRow:
+    """position: 0 for a run that was let in. why: its reason with numbers, or where it runs."""
+
+    run_id: str
+    position: int
+    graph_name: str
+    priority: str
+    workers: int
+    needs: str
+    why: str
+    held: bool
+
+
+def queue_rows(queue: QueueReport) -> list[QueueRow]:
+    """Those that run, then those that wait, in their order."""
+    let_in = [
+        QueueRow(
+            run_id=run.run_id,
+            position=0,
+            graph_name=run.label or run.graph_name,
+            priority=run.priority,
+            workers=run.worker_count,
+            needs=_amounts(dict(run.admit_charges)),
+            why=_where(run.cancel_requested, run.gpus, run.servers),
+            held=False,
+        )
+        for run in queue.running
+    ]
+    waiting = [
+        QueueRow(
+            run_id=run.run_id,
+            position=run.position,
+            graph_name=run.label or run.graph_name,
+            priority=run.priority,
+            workers=run.worker_count,
+            needs=_amounts(run.estimate_mb) + (" alone" if run.exclusive_gpu else ""),
+            why=run.reason or ("held" if run.held else "the queue is paused" if queue.paused else ""),
+            held=run.held,
+        )
+        for run in queue.queued
+    ]
+    return [*let_in, *waiting]
+
+
+class QueuePane(VirtualTable[QueueRow]):
+    scope = ("runs",)
+
+    def __init__(self) -> None:
+        self._snapshot = Snapshot()
+        columns: list[Column[QueueRow]] = [
+            Column("position", "#", 4, lambda row: row.position, text=_place),
+            Column("run", "run", 15, lambda row: row.run_id, text=lambda row: row.run_id[4:]),
+            Column("why", "why it waits", 0, lambda row: row.why),
+            Column("name", "graph", 14, lambda row: row.graph_name, drop=1),
+            Column("priority", "prio", 6, lambda row: row.priority, drop=3),
+            Column("workers", "w", 3, lambda row: row.workers, align="right", drop=4),
+            Column("needs", "needs", 20, lambda row: row.needs, drop=2),
+        ]
+        super().__init__(TableModel(columns, lambda row: row.run_id))
+
+    def title(self, snapshot: Snapshot) -> list[Piece]:
+        queue = snapshot.queue
+        text = f" {len(queue.running)} running, {len(queue.queued)} waiting"
+        paused = [(" paused", self.drawing.warn)] if queue.paused else []
+        return [(text, self.drawing.dim), *paused, *self.filter_pieces()]
+
+    def show(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        rows = queue_rows(snapshot.queue)
+        if rows != self.model.rows:
+            self.set_rows(rows)
+
+    def empty(self) -> str:
+        return "nothing runs, and nothing waits"
+
+    def moved(self) -> None:
+        if self.active:
+            self.centre.select(self.model.current_id or None)
+
+    @property
+    def run(self) -> RunReport | None:
+        """The one under the cursor."""
+        return self._snapshot.find(self.model.current_id)
+
+    def facts(self) -> set[Fact]:
+        return super().facts() | run_facts(self.run, self._snapshot)
+
+    def copies(self) -> Copies:
+        return run_copies(self.run) if self.run is not None else {}
+
+    def row_style(self, row: QueueRow) -> Style:
+        return Style(dim=True) if row.held else Style.null()
+
+
+def _place(row: QueueRow) -> str:
+    return f" {row.position}" if row.position else " run"
+
+
+def _where(ending: bool, gpus: list[str], servers: list[str]) -> str:
+    if ending:
+        return "ending"
+    cards = f"on {', '.join(gpu[:12] for gpu in gpus)}" if gpus else "runs"
+    return cards + (f", with {', '.join(servers)}" if servers else "")
+
+
+def _amounts(amounts: dict[str, float | None] | dict[str, float]) -> str:
+    return ", ".join(f"{what} {gigabytes(mb)}" for what, mb in amounts.items())

@@ -1,0 +1,137 @@
+"""Pane 1: every run of the root, newest first, as it stands."""
+
+from __future__ import annotations
+
+from rich.style import Style
+
+from engine.control.queue_reports import QueuedRun
+from engine.control.reports import RunReport
+from tui.actions import Fact
+from tui.drawing import Piece
+from tui.models import Snapshot, age_sec, duration, headline_of, run_outcome, seconds_left
+from tui.panes.run_copies import run_copies
+from tui.screens.base import Copies
+from tui.table_model import Column, TableModel
+from tui.widgets.virtual_table import VirtualTable
+
+
+class RunsPane(VirtualTable[RunReport]):
+    """The run under the cursor is the one that all other panes tell of."""
+
+    scope = ("runs",)
+
+    def __init__(self) -> None:
+        self._snapshot = Snapshot()
+        super().__init__(TableModel(self._columns(), lambda run: run.run_id, is_fault=self._is_fault))
+
+    def _columns(self) -> list[Column[RunReport]]:
+        return [
+            Column("state", "", 1, lambda run: run.status, text=self._glyph, style=self._glyph_style),
+            Column("run", "run", 18, lambda run: run.run_id, text=lambda run: run.run_id[4:]),
+            Column("name", "graph", 0, _name),
+            Column("status", "status", 9, self._status, drop=3),
+            Column("done", "done", 9, _share, text=_done, align="right", drop=1),
+            Column("left", "left", 6, self._left, text=self._left_text, align="right", drop=2),
+            Column(
+                "errors", "err", 4, lambda run: run.summary.error_count, text=_errors, align="right", drop=4
+            ),
+            Column("result", "result", 28, _mean, text=headline_of, drop=5),
+            Column("time", "time", 7, lambda run: run.summary.elapsed_sec, text=_time, align="right", drop=6),
+        ]
+
+    def title(self, snapshot: Snapshot) -> list[Piece]:
+        more = "" if snapshot.listed else "+"
+        return [(f" {self.counts()}{more}", self.drawing.dim), *self.filter_pieces()]
+
+    def show(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self.set_rows(snapshot.runs)
+
+    def empty(self) -> str:
+        if self.model.rows:
+            return "no run passes the filter: esc clears it"
+        return "no runs yet: n starts one" if self._snapshot.seq else "reading…"
+
+    def moved(self) -> None:
+        self.centre.select(self.model.current_id or None)
+
+    def facts(self) -> set[Fact]:
+        return super().facts() | run_facts(self.model.current, self._snapshot)
+
+    def copies(self) -> Copies:
+        run = self.model.current
+        return run_copies(run) if run is not None else {}
+
+    def row_style(self, row: RunReport) -> Style:
+        return (
+            Style(dim=True) if row.run_id not in self._alive() and row.status == "cancelled" else Style.null()
+        )
+
+    def _alive(self) -> set[str]:
+        queue = self._snapshot.queue
+        return {run.run_id for run in queue.running} | {run.run_id for run in queue.queued}
+
+    def _is_fault(self, run: RunReport) -> bool:
+        return run.summary.error_count > 0 or run_outcome(run, self._snapshot) in ("crash", "stalled")
+
+    def _glyph(self, run: RunReport) -> str:
+        return self.drawing.marks[run_outcome(run, self._snapshot)].glyph
+
+    def _glyph_style(self, run: RunReport) -> Style:
+        return self.drawing.marks[run_outcome(run, self._snapshot)].style
+
+    def _status(self, run: RunReport) -> str:
+        if self._snapshot.is_stopping(run.run_id):
+            return "ending"
+        waiting: QueuedRun | None = self._snapshot.queued(run.run_id)
+        if waiting is not None:
+            return "held" if waiting.held else f"queued #{waiting.position}"
+        return run.status
+
+    def _left(self, run: RunReport) -> float | None:
+        return seconds_left(run, self._snapshot.now)
+
+    def _left_text(self, run: RunReport) -> str:
+        left = self._left(run)
+        return "" if left is None else duration(left)
+
+
+def run_facts(run: RunReport | None, snapshot: Snapshot) -> set[Fact]:
+    """What is true of a run, for the actions of the scope ``runs``."""
+    if run is None:
+        return set()
+    found: set[Fact] = {"run", "ended run" if run.is_over else "live run"}
+    if snapshot.queued(run.run_id) is not None:
+        found.add("queued run")
+    if run.status != "pending":
+        found.add("started run")
+    return found
+
+
+def _name(run: RunReport) -> str:
+    graph = run.summary.config.graph_name
+    return f"{run.label} ({graph})" if run.label else graph
+
+
+def _share(run: RunReport) -> float:
+    return run.summary.completed_count / max(1, run.summary.total_episodes)
+
+
+def _done(run: RunReport) -> str:
+    return f"{run.summary.completed_count}/{run.summary.total_episodes}"
+
+
+def _errors(run: RunReport) -> str:
+    return str(run.summary.error_count or "")
+
+
+def _mean(run: RunReport) -> float | None:
+    stats = next(iter(run.summary.metric_stats.values()), None)
+    return stats.mean if stats else None
+
+
+def _time(run: RunReport) -> str:
+    return duration(run.summary.elapsed_sec) if run.summary.elapsed_sec else ""
+
+
+__all__ = ["RunsPane", "age_sec", "run_facts"]
