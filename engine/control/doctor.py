@@ -15,6 +15,8 @@ import psutil
 
 from engine.components.catalog import Catalog
 from engine.control.reports import DoctorItem
+from engine.scheduling.ledger import own_backends
+from engine.store.backend_lock import live_backend
 from engine.store.runs import list_runs
 from engine.store.settings import FILE, SettingsError, read_settings
 
@@ -36,6 +38,7 @@ def examine(root: Path, catalog: Catalog) -> list[DoctorItem]:
         _gpus(),
         _root(root),
         _disk(root),
+        _backends(root),
         _terminal(),
         *_nodesets(catalog),
         *_profiles(root),
@@ -144,6 +147,17 @@ def _disk(root: Path) -> DoctorItem:
             name="disk", state="warning", detail=detail, remedy="delete old runs or move the root"
         )
     return DoctorItem(name="disk", state="ok", detail=detail)
+
+
+def _backends(root: Path) -> DoctorItem:
+    own = live_backend(root)
+    told = [f"process {own.process.pid} {own.url or own.socket}".strip() if own else "none of this root"]
+    told += [
+        f"process {entry.process.pid} of {entry.root}"
+        for entry in own_backends()
+        if Path(entry.root) != root.resolve()
+    ]
+    return DoctorItem(name="backends", state="ok", detail="; ".join(told))
 
 
 def _terminal() -> DoctorItem:

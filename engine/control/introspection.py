@@ -106,11 +106,13 @@ def _ask(env: NodesetManifest, root: Path) -> _Answer:
             start_new_session=True,
             check=False,
         )
-        answer = msgspec.json.decode(done.stdout, type=_Answer)
     except subprocess.TimeoutExpired as error:
         raise ControlError(f"nodeset {env.name!r} did not answer within {error.timeout:g} s") from None
-    except (OSError, msgspec.MsgspecError) as error:
+    except OSError as error:
         raise ControlError(f"nodeset {env.name!r} cannot be asked: {error}") from None
+    if done.returncode != 0:
+        raise ControlError(f"nodeset {env.name!r} cannot be asked: exit code {done.returncode}")
+    answer = msgspec.json.decode(done.stdout, type=_Answer)
     if answer.error:
         raise ControlError(answer.error)
     return answer
@@ -156,13 +158,12 @@ async def _panel(client: HostClient) -> dict[str, Any] | None:
 
 
 def main() -> None:
-    from engine.components.errors import HostFailure
     from engine.store.strict_json import encode
 
     request = msgspec.json.decode(sys.stdin.buffer.read(), type=_Request)
     try:
         answer = asyncio.run(_answer(request))
-    except (HostFailure, OSError) as error:
+    except Exception as error:  # a host that fails, or whatever the nodeset's own code raises
         answer = _Answer(error=f"nodeset {request.name!r}: {error}")
     sys.stdout.buffer.write(encode(answer))
 

@@ -87,7 +87,7 @@ def _ask(run: RunDir, what: PlayRequest) -> PlayState | None:
     if run.is_done():
         return None
     try:
-        address = read_json(run.path / "control.json", PlayAddress).socket
+        address = read_json(run.control, PlayAddress).socket
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(ANSWER_SEC)
             connection.connect(address)
