@@ -14,7 +14,7 @@ from engine.store.records import RunStatus, now_iso
 
 if TYPE_CHECKING:
     from engine.control.protocol import Control
-    from engine.control.queue_reports import QueueReport
+    from engine.control.queue_reports import QueuedRun, QueueReport
     from engine.control.reports import RunReport
 
 
@@ -54,9 +54,13 @@ class Watcher:
             text = "the queue is paused" if queue.paused else "the queue goes on"
             yield Change(time=now_iso(), text=text, paused=queue.paused)
         self._paused = queue.paused
-        alive = [run.run_id for run in queue.running] + [run.run_id for run in queue.queued]
-        for run in dict.fromkeys([*alive, *self._told]):
-            yield from self._look_at(run, queue, gone=run not in alive)
+        waiting = {run.run_id: run for run in queue.queued}
+        running = [run.run_id for run in queue.running]
+        for run in dict.fromkeys([*running, *waiting, *self._told]):
+            if run in waiting:  # of hundreds that wait no file is read
+                yield from self._new(_waits(waiting[run], queue))
+            else:
+                yield from self._look_at(run, queue, gone=run not in running)
 
     def _look_at(self, run: str, queue: QueueReport, *, gone: bool) -> Iterator[Change]:
         from engine.control.reports import NotFoundError
@@ -64,40 +68,54 @@ class Watcher:
         try:
             report = self._control.show(run)
         except NotFoundError:
-            self._told.pop(run, None)
+            self._forget(run)
             yield Change(time=now_iso(), text=f"{run} was deleted", run_id=run)
             return
-        change = self._change(report, queue)
-        state = (change.status, change.position, change.code, change.completed_count, change.error_count)
-        if self._told.get(run) != state:
-            self._told[run] = state
-            yield change
-        if gone and report.is_over:
-            self._told.pop(run, None)
-            self._paces.pop(run, None)
-
-    def _change(self, report: RunReport, queue: QueueReport) -> Change:
-        run, summary = report.run_id, report.summary
         pace = self._paces.setdefault(run, Pace())
         pace.update(report)
-        waiting = next((found for found in queue.queued if found.run_id == run), None)
-        how = place_in(queue, run) if report.status == "pending" else ""
-        if report.is_over:
-            how = f"{report.status}, {_outcome(report)}"
-        elif not how:
-            how = f"{report.status}, {describe(report, pace)}"
-        return Change(
-            time=now_iso(),
-            text=f"{run} {summary.config.graph_name} {how}",
-            run_id=run,
-            status=report.status,
-            position=waiting.position if waiting else None,
-            code=waiting.code if waiting else "",
-            reason=waiting.reason if waiting else "",
-            completed_count=summary.completed_count,
-            total_episodes=summary.total_episodes,
-            error_count=summary.error_count,
-        )
+        yield from self._new(_goes(report, queue, pace))
+        if gone and report.is_over:
+            self._forget(run)
+
+    def _new(self, change: Change) -> Iterator[Change]:
+        state = (change.status, change.position, change.code, change.completed_count, change.error_count)
+        if change.run_id is not None and self._told.get(change.run_id) != state:
+            self._told[change.run_id] = state
+            yield change
+
+    def _forget(self, run: str) -> None:
+        self._told.pop(run, None)
+        self._paces.pop(run, None)
+
+
+def _waits(run: QueuedRun, queue: QueueReport) -> Change:
+    return Change(
+        time=now_iso(),
+        text=f"{run.run_id} {run.graph_name} {place_in(queue, run.run_id)}",
+        run_id=run.run_id,
+        status="pending",
+        position=run.position,
+        code=run.code,
+        reason=run.reason,
+    )
+
+
+def _goes(report: RunReport, queue: QueueReport, pace: Pace) -> Change:
+    summary = report.summary
+    how = place_in(queue, report.run_id) if report.status == "pending" else ""
+    if report.is_over:
+        how = f"{report.status}, {_outcome(report)}"
+    elif not how:
+        how = f"{report.status}, {describe(report, pace)}"
+    return Change(
+        time=now_iso(),
+        text=f"{report.run_id} {summary.config.graph_name} {how}",
+        run_id=report.run_id,
+        status=report.status,
+        completed_count=summary.completed_count,
+        total_episodes=summary.total_episodes,
+        error_count=summary.error_count,
+    )
 
 
 def _outcome(report: RunReport) -> str:

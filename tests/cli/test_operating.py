@@ -215,11 +215,11 @@ def test_watching_tells_each_change_once(root: Path, control: FakeControl, opera
     assert said.code == 130
     texts = [line[9:] for line in said.out.splitlines()]
     assert texts == [
-        f"{first.run_id} fake_follow queued, 1st",
-        f"{second.run_id} fake_follow queued, 2nd: {WHY}",
+        f"{first.run_id} toy queued, 1st",
+        f"{second.run_id} toy queued, 2nd: {WHY}",
         "the queue is paused",
         f"{first.run_id} fake_follow let in: starting",
-        f"{second.run_id} fake_follow queued, 1st: {WHY}",
+        f"{second.run_id} toy queued, 1st: {WHY}",
         "the queue goes on",
         f"{first.run_id} fake_follow completed, 0/0 episodes",
     ]
