@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import Any, TypeVar
 
 from textual.notifications import SeverityLevel
 
 from engine.control.protocol import Control
 from engine.control.reports import ControlError, RunReport
+from tui import appearance, restoring
 from tui.activity_log import ActivityLog
 from tui.clock import Clock, SystemClock
-from tui.drawing import Drawing
 from tui.filtering import FilterError
 from tui.keymap import Keymap
 from tui.loading import load
@@ -22,17 +21,22 @@ from tui.preferences import Preferences
 from tui.screens import DOERS, VIEWS
 from tui.screens.base import Copies, Pane, View
 from tui.screens.dialog import Dialog
+from tui.screens.home import HomeView
 from tui.state_file import UiState
 from tui.stderr_guard import StderrGuard
 from tui.store import Store
 from tui.terminal_app import TerminalApp
-from tui.theme import THEMES, prefers_ascii
+from tui.theme import THEMES
 
 T = TypeVar("T")
+
+SAVE_SEC = 1.0
+"""From a change of what is kept until it is on disk."""
 
 
 class ControlCentre(TerminalApp, inherit_bindings=False):
     """control: the verbs; whoever made it closes it. attached: how, for the header. save: keeps the state.
+    watch: looks at the disk between two polls, until it is cancelled.
 
     What screens use: ``drawing``, ``keymap``, ``snapshot``, ``store``, ``compared``, ``read_only``;
     :meth:`verb`, :meth:`ask`, :meth:`spawn`, :meth:`tell`, :meth:`open_view`, :meth:`open_log`, :meth:`back`.
@@ -49,6 +53,7 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         clock: Clock | None = None,
         attached: str = "",
         save: Callable[[UiState], object] = lambda state: None,
+        watch: Callable[[Store], Coroutine[Any, Any, None]] | None = None,
         guard: StderrGuard | None = None,
     ) -> None:
         self.preferences = preferences or Preferences()
@@ -61,10 +66,19 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         self.activity = ActivityLog()
         self.compared: list[str] = []
         self.state = state or UiState()
-        self.drawing = Drawing(self.preferences.theme, ascii=_wants_ascii(self.preferences))
+        self.bandwidth = self.state.bandwidth
+        self.drawing = appearance.first_drawing(self.preferences, self.state)
+        self.theme_before_mono = self.preferences.theme
+        self.mouse_on = self.preferences.mouse
+        self.interrupted_at = float("-inf")
         self.store = Store(control, self._on_change, self.clock)
+        self.store.slow = self.drawing.slow
+        self.home = HomeView()
         self._save = save
+        self._watch = watch
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._saving: asyncio.Task[None] | None = None
+        self._told_away = False
 
     @property
     def snapshot(self) -> Snapshot:
@@ -89,12 +103,38 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         for look in THEMES.values():
             self.register_theme(look.textual)
         self.theme = self.drawing.theme
-        await self.push_screen(load(VIEWS["home"])())
+        if not self.mouse_on and self.terminal is not None:
+            self.terminal.set_mouse(False)
+        await self.push_screen(self.home)
+        restoring.restore_home(self, self.home)
+        restoring.restore_views(self)
         self.store.start()
+        if self._watch is not None:
+            self.spawn(self._watch(self.store))
+
+    async def on_unmount(self) -> None:
+        await self.store.close()
+        for task in self._tasks:
+            task.cancel()
+
+    def before_leaving(self, code: int) -> None:
+        self._save(restoring.kept_state(self, self.home))
+
+    def touched(self) -> None:
+        """What is kept of the screen may have changed: on disk within SAVE_SEC."""
+        if self._saving is None or self._saving.done():
+            self._saving = self.spawn(self._save_soon())
 
     def select(self, run_id: str | None) -> None:
         """Let every pane tell of this run."""
         self.store.select(run_id)
+
+    def show_run(self, run_id: str) -> bool:
+        """Go home, to this run. False where a filter hides it."""
+        while self.depth > 1:
+            self.pop_screen()
+        self.home.activate("runs")
+        return self.home.runs.go_to_id(run_id)
 
     def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         """Run it beside the screen; an error in it is told."""
@@ -126,6 +166,7 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
     def open_view(self, name: str, target: str = "", **state: Any) -> None:
         """Put a view of :data:`tui.screens.VIEWS` on top."""
         self.push_screen(load(VIEWS[name])(target=target, **state))
+        self.touched()
 
     def open_log(self, run: str, episode: str) -> None:
         """The log of an episode (the name of its folder, or its index), at its first error."""
@@ -135,6 +176,7 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         """To the view before; home stays."""
         if self.depth > 1 and isinstance(self.screen, View):
             self.pop_screen()
+            self.touched()
 
     async def do(self, action_id: str) -> bool:
         """What can be done wherever one is. Whether it was one of these."""
@@ -148,8 +190,9 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
                 self.store.refetch()
             case "global.repaint":
                 self.repaint()
-            case "global.leave":
-                self.leave(0)
+            case "global.activity":
+                if self.view is not None and self.view.view_name != "activity":
+                    self.open_view("activity")
             case _:
                 return False
         return True
@@ -160,20 +203,32 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
             pane.set_filter(typed)
         except FilterError as error:
             return str(error)
+        self.touched()
         return ""
 
     def offer_copies(self, copies: Copies) -> None:
         """The menu of ``y``."""
+        if copies:
+            self.spawn(_copy(self, copies))
+        else:
+            self.tell("there is nothing to copy here")
 
     def save_copy(self, copies: Copies) -> None:
         """``Y``: what is under the cursor as JSON, else as text, into a file."""
-
-    def log_folder(self, run: str, episode: str) -> Path:
-        """Where an episode lies."""
-        return self.control.root / "outputs" / "eval_runs" / run / "episodes" / episode
+        as_json = copies.get("copy.json")
+        make = as_json or copies.get("copy.row")
+        if make is None:
+            self.tell("there is nothing to save here")
+            return
+        saved = self.clipboard_out.save(make(), ".json" if as_json else ".txt")
+        self.tell(str(saved), severity="error" if saved.how == "none" else "information")
 
     async def _verb(self, call: Callable[[Control], T], told: str) -> T | None:
         entry = self.activity.add(self.clock.now(), told)
+        if self.read_only:
+            entry.outcome, entry.failed = "refused: the screen was started with --read-only", True
+            self.tell(f"{told}: {entry.outcome}", severity="warning")
+            return None
         try:
             answer = await asyncio.to_thread(call, self.control)
         except ControlError as error:
@@ -184,6 +239,10 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         self.store.refetch()
         return answer
 
+    async def _save_soon(self) -> None:
+        await self.clock.sleep(SAVE_SEC)
+        self._save(restoring.kept_state(self, self.home))
+
     def _spawned(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
@@ -191,13 +250,18 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
             self.tell(f"that failed: {type(error).__name__}: {error}", severity="error")
 
     def _on_change(self, snapshot: Snapshot) -> None:
-        for screen in self.screen_stack:
-            if isinstance(screen, View) and (screen is self.view or screen is self.screen):
-                screen.show(snapshot)
+        if (view := self.view) is not None and view.is_mounted:
+            view.show(snapshot)
+        if not self._told_away and snapshot.listed and snapshot.backend is not None:
+            self._told_away = True
+            restoring.tell_away(self, snapshot)
 
-    async def on_unmount(self) -> None:
-        await self.store.close()
 
+async def _copy(centre: ControlCentre, copies: Copies) -> None:
+    from tui.finding import copy_items
+    from tui.widgets.menu import Menu
 
-def _wants_ascii(preferences: Preferences) -> bool:
-    return prefers_ascii() if preferences.ascii == "auto" else preferences.ascii == "on"
+    items = copy_items(centre, list(copies))
+    chosen = await centre.ask(Menu("copy", lambda typed: items))
+    if chosen is not None:
+        centre.copy_to_clipboard(copies[chosen.id]())

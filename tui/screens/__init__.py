@@ -10,6 +10,22 @@ VIEWS: Mapping[str, str] = {
 }
 """What :meth:`tui.app.ControlCentre.open_view` opens, by name: ``module:Class`` of a View."""
 
-DOERS: Mapping[str, str] = {}
+DOERS: Mapping[str, str] = {
+    "global.help": "tui.finding:help_here",
+    "global.command": "tui.finding:command_line",
+    "global.palette": "tui.finding:palette",
+    "global.low_bandwidth": "tui.appearance:toggle_bandwidth",
+    "global.mouse": "tui.appearance:toggle_mouse",
+    "global.mono": "tui.appearance:toggle_mono",
+    "global.theme": "tui.appearance:choose_theme",
+    "global.leave": "tui.leaving:leave",
+    "global.interrupt": "tui.leaving:interrupt",
+    "global.shutdown": "tui.leaving:shut_down",
+    "runs.pause": "tui.panes.run_verbs:toggle_pause",
+    "runs.hold": "tui.panes.run_verbs:toggle_hold",
+    "runs.queue_down": "tui.panes.run_verbs:queue_down",
+    "runs.queue_up": "tui.panes.run_verbs:queue_up",
+    "runs.compare_add": "tui.panes.run_verbs:compare_add",
+}
 """Action → ``module:function``, ``async def f(centre: ControlCentre) -> None``, for what no pane, view or the
 app itself does. It may wait for dialogs (``await centre.ask(…)``): it runs beside the screen."""

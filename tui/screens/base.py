@@ -209,6 +209,8 @@ class View(Screen[None], inherit_bindings=False):
             self.centre.tell(f"{action.command}: {reason}")
         elif not await self.do(action.id) and not await self.centre.do(action.id):
             self.centre.tell(f"{action.command}: nothing to do here")
+        else:
+            self.centre.touched()
 
     async def on_key(self, event: events.Key) -> None:
         action = self.centre.keymap.action(event.key, *self.scopes)

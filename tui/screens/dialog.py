@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from textual import events
 from textual.screen import ModalScreen
 
 if TYPE_CHECKING:
@@ -18,3 +19,8 @@ class Dialog(ModalScreen[T | None], inherit_bindings=False):
     @property
     def centre(self) -> ControlCentre:
         return cast("ControlCentre", self.app)
+
+    def on_key(self, event: events.Key) -> None:
+        """Called beside a subclass's own: leaving is possible from everywhere."""
+        if event.key == "ctrl+c":
+            self.centre.spawn(self.centre.do("global.interrupt"))

@@ -1,0 +1,77 @@
+"""Theme, colours, bandwidth and mouse, while the screen is up."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tui.drawing import Drawing
+from tui.preferences import Preferences
+from tui.state_file import UiState
+from tui.theme import THEMES, prefers_ascii
+from tui.widgets.menu import Item, Menu
+
+if TYPE_CHECKING:
+    from tui.app import ControlCentre
+
+
+def first_drawing(
+    preferences: Preferences, state: UiState, environ: Mapping[str, str] = os.environ
+) -> Drawing:
+    """As it was left, else as ``[ui]`` says, else as the terminal needs it."""
+    theme = state.theme if state.theme in THEMES else preferences.theme
+    ascii_only = prefers_ascii(environ) if preferences.ascii == "auto" else preferences.ascii == "on"
+    wanted = state.bandwidth or preferences.low_bandwidth
+    slow = bool(environ.get("SSH_CONNECTION")) if wanted == "auto" else wanted == "on"
+    return Drawing(theme, ascii=ascii_only, slow=slow)
+
+
+def apply(centre: ControlCentre, drawing: Drawing) -> None:
+    """Draw everything so from now on."""
+    centre.drawing = drawing
+    centre.store.slow = drawing.slow
+    centre.theme = drawing.theme
+    centre.repaint()
+
+
+async def choose_theme(centre: ControlCentre) -> None:
+    items = [Item(name, name) for name in THEMES]
+    chosen = await centre.ask(Menu("theme", lambda typed: items))
+    if chosen is not None:
+        set_theme(centre, chosen.id)
+
+
+def set_theme(centre: ControlCentre, name: str) -> None:
+    if name in THEMES:
+        apply(centre, replace(centre.drawing, theme=name))
+    else:
+        centre.tell(f"there is no theme {name!r}: there are {', '.join(THEMES)}", severity="warning")
+
+
+async def toggle_mono(centre: ControlCentre) -> None:
+    """Without colours, in the light or the dark; and back to the theme before."""
+    drawing = centre.drawing
+    if drawing.coloured:
+        centre.theme_before_mono = drawing.theme
+        dark = THEMES[drawing.theme].textual.dark
+        apply(centre, replace(drawing, theme="mono-dark" if dark else "mono-light"))
+    else:
+        apply(centre, replace(drawing, theme=centre.theme_before_mono))
+
+
+async def toggle_bandwidth(centre: ControlCentre) -> None:
+    slow = not centre.drawing.slow
+    centre.bandwidth = "on" if slow else "off"
+    apply(centre, replace(centre.drawing, slow=slow))
+    told = "an update a second, and no images" if slow else "four updates a second"
+    centre.tell(f"low bandwidth {'on' if slow else 'off'}: {told}")
+
+
+async def toggle_mouse(centre: ControlCentre) -> None:
+    centre.mouse_on = not centre.mouse_on
+    if centre.terminal is not None:
+        centre.terminal.set_mouse(centre.mouse_on)
+    told = "on: shift and drag selects text" if centre.mouse_on else "off: the terminal selects text"
+    centre.tell(f"mouse {told}")
