@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from engine.control.backend import Backend
     from engine.control.protocol import Control
     from engine.store.backend_lock import BackendLock
+
+SERVED_SEC = 10.0
+"""Given to a backend that has just begun, to listen."""
 
 
 @contextmanager
@@ -29,18 +33,47 @@ def open_control(root: str | None, need: Need) -> Iterator[Control]:
 
         yield cast("Control", Reader(found))  # commands that only look call nothing else
     elif need == "run" and live_backend(found) is None:
-        from engine.api.embedded import EmbeddedService
-
-        service = EmbeddedService(found, _compose(None))
-        try:
-            yield service.start()
-        finally:
-            service.close()
+        with _embedded(found) as control:
+            yield control
     else:
         from engine.control.remote import open_remote
 
         with open_remote(found) as control:
             yield control
+
+
+@contextmanager
+def _embedded(root: Path) -> Iterator[Control]:
+    """A backend of this process; where another command was faster, its backend, as soon as it listens."""
+    from engine.api.embedded import EmbeddedService
+    from engine.control.remote import open_remote
+    from engine.control.reports import ControlError
+
+    service = EmbeddedService(root, _compose(None))
+    try:
+        control = service.start()
+    except ControlError:
+        if not _is_served_soon(root):
+            raise
+        with open_remote(root) as remote:
+            yield remote
+        return
+    try:
+        yield control
+    finally:
+        service.close()
+
+
+def _is_served_soon(root: Path) -> bool:
+    from engine.store.backend_lock import live_backend
+
+    ends = time.monotonic() + SERVED_SEC
+    while time.monotonic() < ends:
+        found = live_backend(root)
+        if found is not None and found.url:
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def serve(

@@ -150,7 +150,7 @@ def _leave_on(*numbers: signal.Signals) -> None:
     envvar="EVALTOWER_ROOT",
     type=click.Path(exists=True, file_okay=False),
     help="Folder that holds outputs/ and workspace/. Default: EVALTOWER_ROOT, else the nearest parent with "
-    "evaltower.toml or outputs/, else the current folder.",
+    "evaltower.toml or outputs/, else that of your one live backend, else the current folder.",
 )
 @click.option(
     "--serve",

@@ -114,3 +114,11 @@ def test_a_hung_up_run_goes_on_with_a_successor(root: Path, cache_home: Path, sh
     assert shell("cancel", run).code == 0
     assert wait_until_over(Reader(root), run).status == "cancelled"
     assert wait_until_over(Reader(root), second).status == "completed"
+
+
+def test_commands_that_start_at_once_share_one_backend(root: Path, shell: Shell) -> None:
+    words = ("run", "toy", "-n", "1", "--json")
+    with evaltower(root, *words) as one, evaltower(root, *words) as two, evaltower(root, *words) as three:
+        documents = [msgspec.json.decode(child.communicate(timeout=90)[0]) for child in (one, two, three)]
+    assert [document.get("status") for document in documents] == ["completed"] * 3, documents
+    assert len({document["run_id"] for document in documents}) == 3
