@@ -82,10 +82,14 @@ class Successor:
         if said != word:
             self._fail()
 
-    def _fail(self) -> None:
+    def abandon(self) -> None:
+        """End it: the old backend stays, or nobody goes on."""
         self._process.kill()
         self._process.wait()
         self._talk.close()
+
+    def _fail(self) -> None:
+        self.abandon()
         raise ControlError(f"the successor did not begin to serve; outputs/system/{LOG} says more")
 
 

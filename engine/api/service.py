@@ -22,6 +22,7 @@ from engine.api.handover import Successor
 from engine.api.sockets import Sockets
 from engine.control.backend import Backend
 from engine.control.protocol import Control
+from engine.control.reports import ControlError
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +78,7 @@ class Service:
 
     async def __aexit__(self, *error: object) -> None:
         if not self._left:
+            await asyncio.to_thread(self._backend.end, cancel=False)
             await self.leave()
             await asyncio.to_thread(self._backend.close, ended=True)
 
@@ -100,10 +102,18 @@ class Service:
         backend = self._backend
         lock = backend.lock.fd
         successor = await asyncio.to_thread(Successor, backend.root, lock, self.sockets, options)
-        await self.leave()
-        backend.close()
-        await asyncio.to_thread(backend.name_successor, successor.pid)
-        await asyncio.to_thread(successor.go)
+        try:
+            await self.leave()
+            # A verb that has outlived its caller must not write over what the successor writes.
+            await asyncio.to_thread(backend.end, cancel=False)
+            if self._ticks.is_alive():
+                raise ControlError(f"the last tick has not ended in {_TICK_END_SEC:.0f} s")
+            await asyncio.to_thread(backend.close)
+            await asyncio.to_thread(backend.name_successor, successor.pid)
+            await asyncio.to_thread(successor.go)
+        except BaseException:
+            successor.abandon()
+            raise
         return successor.pid
 
     async def leave(self) -> None:

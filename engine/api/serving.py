@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -99,7 +99,8 @@ async def _serve(service: Service, talk: socket.socket | None, tell: Callable[[]
 
     loop.add_signal_handler(signal.SIGTERM, end, 0)
     loop.add_signal_handler(signal.SIGINT, end, 130)
-    loop.add_signal_handler(signal.SIGHUP, _leave_terminal)
+    terminals = [descriptor for descriptor in (0, 1, 2) if os.isatty(descriptor)]
+    loop.add_signal_handler(signal.SIGHUP, _leave, terminals)
     async with service:
         tell()
         if talk is not None:
@@ -123,10 +124,9 @@ def _tell(root: Path, sockets: Sockets, options: Options) -> None:
         )
 
 
-def _leave_terminal() -> None:
+def _leave(terminals: Sequence[int]) -> None:
     """The terminal is gone, and the backend goes on: nothing may be read from it or written to it again."""
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        if os.isatty(descriptor):
-            os.dup2(nowhere, descriptor)
+    for descriptor in terminals:
+        os.dup2(nowhere, descriptor)
     os.close(nowhere)

@@ -6,27 +6,31 @@ import os
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.api.client import EVAL, Client, find_backend
-from tests.api.conftest import Serve, Server
+from tests.api.conftest import Serve, Server, new_root, serving
 
 QUEUE = f"{EVAL}/queue"
 
 
-@pytest.fixture
-def guarded(serve: Serve) -> Server:
-    return serve("--port", "0")
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory: pytest.TempPathFactory, cache_home: Path) -> Iterator[Server]:
+    """One server with a token for the whole file."""
+    with serving(new_root(tmp_path_factory.mktemp("guarded")), cache_home) as start:
+        yield start("--port", "0")
 
 
 def token_of(root: Path) -> str:
     return (root / "outputs" / "token").read_text().strip()
 
 
-def test_the_port_wants_the_token(guarded: Server, root: Path) -> None:
+def test_the_port_wants_the_token(guarded: Server) -> None:
+    root = guarded.root
     stranger = guarded.client().http
     for path in (QUEUE, "/openapi.json", "/docs", "/api/graphs", "/nowhere", f"{EVAL}/runs/last/events"):
         refused = stranger.get(path)
@@ -47,7 +51,8 @@ def test_the_port_wants_the_token(guarded: Server, root: Path) -> None:
     assert Client(guarded.url, token_of(root)).queue()["queued"] == []
 
 
-def test_the_secrets_are_the_operators_alone(guarded: Server, root: Path) -> None:
+def test_the_secrets_are_the_operators_alone(guarded: Server) -> None:
+    root = guarded.root
     socket = Path(find_backend(root)["socket"])
     for path in (root / "outputs" / "token", root / "outputs" / "backend.json", socket):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
@@ -71,7 +76,8 @@ def test_a_token_that_others_could_read_is_replaced(serve: Serve, root: Path) ->
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be somebody else")
-def test_another_user_is_refused(guarded: Server, root: Path) -> None:
+def test_another_user_is_refused(guarded: Server) -> None:
+    root = guarded.root
     port = guarded.url.rpartition(":")[2]
     stranger = f"""
 import encodings.idna, os, socket

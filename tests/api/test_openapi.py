@@ -54,7 +54,7 @@ schema = schemathesis.pytest.from_fixture("described").exclude(
 
 @schema.parametrize()
 @settings(
-    max_examples=12,
+    max_examples=8,
     derandomize=True,
     deadline=None,
     phases=[Phase.explicit, Phase.generate],
