@@ -78,7 +78,12 @@ class NodeContext:
         return self.containers.get("graph_state")
 
     def emit(self, signal: str, payload: Any = None) -> None:
-        """Send a signal: containers whose lifetime is ``custom`` reset on the ones they name."""
+        """Send a signal: containers whose lifetime is ``custom`` reset on the ones they name.
+
+        TypeError where it is no name.
+        """
+        if not isinstance(signal, str):
+            raise TypeError(f"a signal is named by text, not by {signal!r}")
         self.signals.append({"signal": signal, "payload": payload})
 
     def trace(self, kind: str, **fields: Any) -> None:

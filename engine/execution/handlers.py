@@ -11,7 +11,7 @@ from typing import Any
 from engine.components.bases import BaseCanvasNode
 from engine.components.context import NodeContext
 from engine.components.errors import HostFailure, NodeRaised, StopExecution
-from engine.components.firelist import FireList, aggregate_with
+from engine.components.firelist import FireList, aggregate_with, checked_outputs
 from engine.components.firing import FiringRequest, FiringResult, NodeHandler, Spawned
 from engine.execution.builtins.history_log import HistoryLog
 from engine.execution.builtins.llm_call import LLMCall
@@ -56,12 +56,12 @@ class LocalHandler:
             self._initialized = True
         outputs: object = await node.forward(request.inputs, ctx)
         if isinstance(outputs, FireList):
-            return FiringResult({}, spawned=Spawned(outputs, partial(self._aggregate, request)))
-        return FiringResult(_checked("forward", outputs))
+            return FiringResult({}, spawned=Spawned(outputs.checked(), partial(self._aggregate, request)))
+        return FiringResult(checked_outputs("forward", outputs))
 
     async def _aggregate(self, request: FiringRequest, results: list[dict[str, Any]]) -> FiringResult:
         async def work(request: FiringRequest, ctx: NodeContext) -> FiringResult:
-            return FiringResult(_checked("aggregate", aggregate_with(self._node, results)))
+            return FiringResult(checked_outputs("aggregate", aggregate_with(self._node, results)))
 
         return await self._timed(request, work)
 
@@ -90,9 +90,3 @@ class LocalHandler:
         result.compute_ms = (time.perf_counter() - started) * 1000
         result.inner_log, result.events = self._node.take_inner_log(), ctx.events
         return result
-
-
-def _checked(method: str, outputs: object) -> dict[str, Any]:
-    if isinstance(outputs, dict):
-        return outputs
-    raise TypeError(f"{method} returned {type(outputs).__name__}, not a dict of outputs")

@@ -66,7 +66,7 @@ class Children(msgspec.Struct):
 
     specs: list[Child]
     spawner_outputs: dict[str, Any] = {}
-    aggregator: dict[str, Any] = {}
+    aggregator: dict[str, Any] | str = {}
 
     def as_list(self) -> FireList:
         """The same, as the executor takes it."""
@@ -89,6 +89,11 @@ class CallReply(msgspec.Struct):
     signals: list[dict[str, Any]] = []
     timing: Timing = msgspec.field(default_factory=Timing)
     transfer_bytes: int = 0
+
+
+_TOO_DEEP = RemoteError(
+    type="BadOutput", message="what the node returned is nested too deeply", kind="bad_output"
+)
 
 
 class _Failure(msgspec.Struct):
@@ -212,7 +217,10 @@ class HostClient:
         return f"{self._within}/{name}" if self._within else name
 
     def _reply(self, data: bytes, fn: str, sent: int) -> CallReply:
-        reply = self._decoded(_call_reply, data, fn)
+        try:
+            reply = self._decoded(_call_reply, data, fn)
+        except RecursionError:
+            return CallReply(error=_TOO_DEEP, transfer_bytes=sent + len(data))
         if sum(part is not None for part in (reply.outputs, reply.error, reply.children)) != 1:
             raise self._failed(HostBadReply, "the answer holds neither outputs nor an error, or both", fn)
         reply.transfer_bytes = sent + len(data)
@@ -258,6 +266,8 @@ class HostClient:
     def _decoded(self, decoder: msgspec.msgpack.Decoder[T], data: bytes, path: str) -> T:
         try:
             return decoder.decode(data)
+        except RecursionError:
+            raise
         except codec.NOT_A_MESSAGE as error:
             raise self._failed(HostBadReply, f"the answer cannot be understood: {error}", path) from error
 

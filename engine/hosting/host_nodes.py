@@ -17,7 +17,7 @@ from engine.components.containers import ContainerStore, RecordingContainers
 from engine.components.context import NodeContext
 from engine.components.env_panel import BaseEnvPanel
 from engine.components.errors import StopExecution
-from engine.components.firelist import FireList, aggregate_with
+from engine.components.firelist import FireList, aggregate_with, checked_outputs
 from engine.components.loading import load_nodeset, source_hash
 from engine.hosting.forward import BadOutput
 from engine.hosting.host_batchers import Batchers
@@ -98,7 +98,7 @@ class HostedNodeset:
             try:
                 made = await _fired(node, dict(inputs), context, execution.get("results"))
                 if isinstance(made, FireList):
-                    reply["__firelist__"] = made.as_data()
+                    reply["__firelist__"] = _as_data(made, fn, execution)
                 else:
                     reply["outputs"] = _checked(made, fn, execution)
             finally:
@@ -195,11 +195,18 @@ class HostedNodeset:
 def describe(error: Exception) -> dict[str, str]:
     """An exception on the wire. ``kind``: ``stop`` ends the run cleanly, ``bad_output``, or ``raised``."""
     if isinstance(error, StopExecution):
-        return {"kind": "stop", "type": "StopExecution", "message": str(error.reason), "trace": ""}
+        return {"kind": "stop", "type": "StopExecution", "message": _text(error.reason), "trace": ""}
     if isinstance(error, BadOutput):
         return {"kind": "bad_output", "type": "BadOutput", "message": str(error), "trace": ""}
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return {"kind": "raised", "type": type(error).__name__, "message": str(error), "trace": trace}
+    return {"kind": "raised", "type": type(error).__name__, "message": _text(error), "trace": trace}
+
+
+def _text(said: Any) -> str:
+    try:
+        return str(said)
+    except Exception as error:
+        return f"(its text cannot be had: {type(error).__name__})"
 
 
 def node_words(fn: str, execution: Mapping[str, Any]) -> str:
@@ -216,12 +223,18 @@ async def _fired(
 
 
 def _checked(outputs: Any, fn: str, execution: Mapping[str, Any]) -> dict[str, Any]:
-    if not isinstance(outputs, dict):
-        raise BadOutput(
-            f"{node_words(fn, execution)}: forward must return a dict of outputs by port name,"
-            f" not {type(outputs).__name__}"
-        )
-    return outputs
+    method = "forward" if execution.get("results") is None else "aggregate"
+    try:
+        return checked_outputs(method, outputs)
+    except TypeError as error:
+        raise BadOutput(f"{node_words(fn, execution)}: {error}") from None
+
+
+def _as_data(children: FireList, fn: str, execution: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        return children.as_data()
+    except (TypeError, ValueError) as error:
+        raise BadOutput(f"{node_words(fn, execution)}: {error}") from None
 
 
 def _place(fn: str, execution: Mapping[str, Any]) -> _Place:

@@ -25,7 +25,7 @@ async def spawned(
     *specs: FireSpec,
     children: dict[str, Spec] | None = None,
     outputs: dict[str, Any] | None = None,
-    aggregator: dict[str, Any] | None = None,
+    aggregator: dict[str, Any] | str | None = None,
     **options: Any,
 ) -> Ran:
     """One node that has ``specs`` fired, and a sink behind it."""
@@ -68,10 +68,12 @@ RESULTS = ({"out": 1, "y": "a"}, {"out": 2, "z": "b"})
         ({"kind": "passthrough_index", "index": 0}, {"out": 1, "y": "a"}),
         ({"kind": "passthrough_index", "index": 9}, {}),
         ({"kind": "merge_all"}, {"out": 2, "y": "a", "z": "b"}),
+        ("merge_all", {"out": 2, "y": "a", "z": "b"}),
+        ({"kind": "rename", "map": {"z": "out"}, "inner": "passthrough_last"}, {"out": "b"}),
         ({"kind": "rename", "map": {"z": "out"}, "inner": {"kind": "passthrough_last"}}, {"out": "b"}),
     ],
 )
-async def test_recipes(aggregator: dict[str, Any], outputs: dict[str, Any]):
+async def test_recipes(aggregator: dict[str, Any] | str, outputs: dict[str, Any]):
     children = {"give": step("x", "out y z", lambda inputs, ctx: RESULTS[inputs["x"]])}
     specs = [FireSpec("test__give", {"x": 0}), FireSpec("test__give", {"x": 1})]
     ran = await spawned(*specs, children=children, aggregator=aggregator)
@@ -195,7 +197,7 @@ async def test_a_child_may_end_the_run(error: Exception):
     ("aggregate", "says"),
     [
         (lambda results: 1 / 0, "ZeroDivisionError"),
-        (lambda results: results, "aggregate returned list, not a dict of outputs"),
+        (lambda results: results, "aggregate must return a dict of outputs by port name, not list"),
     ],
 )
 async def test_an_aggregate_that_fails(aggregate: Any, says: str):

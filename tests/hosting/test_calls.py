@@ -46,30 +46,70 @@ async def test_every_numpy_scalar_comes_as_python_s(start: Start) -> None:
     assert await sent_by(host, "[np.str_('s'), np.bytes_(b'b')]") == ["s", b"b"]
 
 
+NO_OUTPUTS = [
+    (
+        "{'rgb': np.array([None])}",
+        "node 'n1' (zoo__do): outputs.rgb: an array of dtype object cannot be sent",
+    ),
+    (
+        "{'a': [1, {'b': object()}]}",
+        "node 'n1' (zoo__do): outputs.a[1].b: a value of type builtins.object",
+    ),
+    ("[1, 2]", "node 'n1' (zoo__do): forward must return a dict of outputs by port name, not list"),
+    ("None", "forward must return a dict of outputs by port name, not NoneType"),
+    ("{1: 2}", "node 'n1' (zoo__do): forward must name its outputs by text, not by 1"),
+    ("{'a': nested(5000)}", "nested too deep"),
+    ("FireList(3)", "node 'n1' (zoo__do): FireList.specs must be a list of FireSpec, not int"),
+    ("FireList([3])", "FireList.specs[0] must be a FireSpec, not int"),
+    ("FireList([FireSpec(None)])", "FireList.specs[0].node_type must be a str, not NoneType"),
+    ("FireList([FireSpec('a', None)])", "FireList.specs[0].inputs must be a dict, not NoneType"),
+    ("FireList([FireSpec('a', {1: 2})])", "a name in FireList.specs[0].inputs must be a str, not int"),
+    ("FireList([FireSpec('a', config=[])])", "FireList.specs[0].config must be a dict, not list"),
+    ("FireList([FireSpec('a', label=1)])", "FireList.specs[0].label must be a str, not int"),
+    ("FireList([FireSpec('a', capture_outputs='y')])", "capture_outputs must be a list, not str"),
+    ("FireList([FireSpec('a', capture_outputs=[1])])", "capture_outputs must be a str, not int"),
+    ("FireList([], 3)", "FireList.spawner_outputs must be a dict, not int"),
+    (
+        "FireList([], {}, 'sum')",
+        "the kind 'sum'; there are passthrough_last, passthrough_index, merge_all",
+    ),
+    ("FireList([], {}, ['merge_all'])", "FireList.aggregator must be a dict, not list"),
+    ("FireList([], {}, {'kind': []})", "the kind []; there are passthrough_last"),
+    ("FireList([], {}, {'kind': 'passthrough_index', 'index': 'a'})", "a whole number, not 'a'"),
+    ("FireList([], {}, {'kind': 'rename', 'map': 3})", "map must be a dict of old names to new ones"),
+    ("FireList([], {}, 'rename')", 'rename: it has no recipe as "inner"'),
+]
+
+
+async def test_what_is_no_output_is_an_error_that_names_the_node_and_the_place(start: Start) -> None:
+    host = await start()
+    for returned, message in NO_OUTPUTS:
+        reply = await host.do("returns", value=returned)
+        assert reply.error is not None, returned
+        assert (reply.error.kind, message in reply.error.message) == ("bad_output", True), reply.error
+    assert (await host.do("echo", value=1)).outputs == {"value": 1}
+
+
+async def test_a_value_at_the_limit_of_what_can_be_nested_never_costs_the_host(start: Start) -> None:
+    host = await start()
+    for depth in range(900, 1050, 10):
+        reply = await host.do("returns", value=f"{{'a': nested({depth})}}")
+        assert reply.error is None or reply.error.kind == "bad_output"
+    assert host.client.failure is None
+
+
 @pytest.mark.parametrize(
-    ("returned", "message"),
+    ("what", "told"),
     [
-        (
-            "{'rgb': np.array([None])}",
-            "node 'n1' (zoo__do): outputs.rgb: an array of dtype object cannot be sent",
-        ),
-        (
-            "{'a': [1, {'b': object()}]}",
-            "node 'n1' (zoo__do): outputs.a[1].b: a value of type builtins.object",
-        ),
-        ("[1, 2]", "node 'n1' (zoo__do): forward must return a dict of outputs by port name, not list"),
-        ("None", "forward must return a dict of outputs by port name, not NoneType"),
+        ("says nothing", "(its text cannot be had: ValueError)"),
+        ("emits", "a signal is named by text, not by [1]"),
     ],
 )
-async def test_what_is_no_output_is_an_error_that_names_the_node_and_the_place(
-    start: Start, returned: str, message: str
-) -> None:
+async def test_what_cannot_even_be_told_is_the_node_s_error(start: Start, what: str, told: str) -> None:
     host = await start()
-    reply = await host.do("returns", value=returned)
+    reply = await host.do(what, value=[1])
     assert reply.error is not None
-    assert reply.error.kind == "bad_output"
-    assert message in reply.error.message
-    assert (await host.do("echo", value=1)).outputs == {"value": 1}
+    assert (reply.error.kind, reply.error.message) == ("raised", told)
 
 
 async def test_an_exception_comes_with_its_trace_and_its_inner_log(start: Start) -> None:
@@ -185,7 +225,8 @@ async def test_json_is_understood_and_answered_in_json(start: Start) -> None:
     connector = aiohttp.UnixConnector(host.process.url.removeprefix("unix:"))
     async with aiohttp.ClientSession("http://host", connector=connector) as session:
         async with session.get("/health") as response:
-            assert await response.json() == {"status": "ok", "name": "zoo", "version": "1.0", "run": ""}
+            health = {"status": "ok", "name": "zoo", "version": "1.0", "run": "", "oldest_call_sec": 0.0}
+            assert await response.json() == health
         body = {"inputs": {"what": "value", "value": "np.eye(2)"}}
         async with session.post("/call/zoo__do", json=body) as response:
             assert response.status == 200

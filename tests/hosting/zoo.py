@@ -23,6 +23,8 @@ from engine.components import (
     BaseNodeSet,
     ContainerDef,
     EnvPanelField,
+    FireList,
+    FireSpec,
     PortDef,
     StateDef,
     StopExecution,
@@ -76,6 +78,18 @@ if START == "close every descriptor":
     os._exit(0)
 
 
+class Unspeakable(Exception):
+    def __str__(self):
+        raise ValueError("no words")
+
+
+def nested(depth):
+    value = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
 class Do(BaseCanvasNode):
     """Does ``inputs["what"]``."""
 
@@ -125,6 +139,13 @@ class Do(BaseCanvasNode):
                 name: importlib.util.find_spec(name) is not None for name in inputs.get("look_for", [])
             },
         }
+
+    async def says_nothing(self, inputs, ctx):
+        raise Unspeakable
+
+    async def emits(self, inputs, ctx):
+        ctx.emit(inputs["value"])
+        return {}
 
     async def numpy_scalars(self, inputs, ctx):
         return {kind.__name__: kind(1) for kind in NUMBERS}
