@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import ast
 import logging
+import os
 import re
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -123,16 +126,28 @@ def _content(source: Path) -> bytes:
 
 def _packages() -> Iterator[Path]:
     """The files and folders behind the entry points."""
-    from importlib.metadata import entry_points
-
-    for point in entry_points(group=ENTRY_POINTS):
-        place = _module_place(point.module)
+    for name, module in _entry_points(tuple((path, _changed_at(path)) for path in sys.path)):
+        place = _module_place(module)
         if place is None:
-            _log.warning(
-                "entry point %s of %s: there is no module %s", point.name, ENTRY_POINTS, point.module
-            )
+            _log.warning("entry point %s of %s: there is no module %s", name, ENTRY_POINTS, module)
         else:
             yield place
+
+
+@lru_cache(maxsize=4)
+def _entry_points(path: tuple[tuple[str, int], ...]) -> list[tuple[str, str]]:
+    """(Name, module) of each. They are read from every installed package, so only once for a ``path`` whose
+    folders are as they were: an installation changes one of them."""
+    from importlib.metadata import entry_points
+
+    return [(point.name, point.module) for point in entry_points(group=ENTRY_POINTS)]
+
+
+def _changed_at(folder: str) -> int:
+    try:
+        return os.stat(folder or ".").st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _module_place(module: str) -> Path | None:

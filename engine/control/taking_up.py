@@ -6,6 +6,7 @@ started on another host, before this boot or in another pid namespace is left as
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 
@@ -32,6 +33,8 @@ from engine.store.runs import run_names
 
 DELETED = ".deleted-"
 """What the name of a folder begins with that is being removed."""
+
+_FIRST_FILES = frozenset({"job.json", "spec.json", "shared_urls.json", "summary.json"})
 
 
 def tell_the_past(
@@ -125,16 +128,19 @@ def _leave_what_runs_elsewhere(root: Path, queue: Queue, notices: Notices) -> No
 
 def _is_remnant(run: RunDir) -> bool:
     """Whether it was being written when its backend died, so that nobody was told of it; then it goes."""
-    if run.spec.exists() and run.summary.exists() and run.job.exists():
-        return False
-    if any(not entry.name.startswith(".") for entry in run.path.iterdir() if entry not in _first_files(run)):
+    names = {name for name in os.listdir(run.path) if not name.startswith(".")}
+    if names and not (names < _FIRST_FILES and _is_new(run)):
         return False
     shutil.rmtree(run.path, ignore_errors=True)
     return True
 
 
-def _first_files(run: RunDir) -> tuple[Path, ...]:
-    return run.job, run.spec, run.shared_urls, run.summary
+def _is_new(run: RunDir) -> bool:
+    try:
+        job = run.read_job()
+    except RunDirError:
+        return False
+    return (job.state, job.attempt) == ("queued", 1) and _is_of_this_host(job.process)
 
 
 def _has_begun(run: RunDir, job: Job) -> bool:

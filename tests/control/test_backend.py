@@ -21,6 +21,7 @@ from engine.store.rundir import RunDir, create_run_dir
 from engine.store.runs import view_run
 from engine.store.settings import Admission
 from tests.control.waiting import wait_for, wait_until_over, wait_until_running
+from tests.fakes.finished_runs import make_run
 from tests.fakes.live_backend import LiveControl, live
 
 
@@ -200,10 +201,13 @@ def test_a_run_that_died_alone_is_aborted(root: Path) -> None:
 
 
 def test_another_run_s_folder_and_a_stray_folder_stay(root: Path) -> None:
-    stray = create_run_dir(root)
+    stray, older = create_run_dir(root), make_run(root)
     (stray.path / "notes.txt").write_text("mine")
+    for path in (older.done, older.job):
+        path.unlink()
     with live(root):
         assert (stray.path / "notes.txt").read_text() == "mine"
+        assert older.read_summary().completed_count == 2
 
 
 def test_told_to_end_it_takes_nothing_in(root: Path) -> None:
