@@ -131,10 +131,12 @@ def test_killed_with_all_of_its_processes_it_is_loaded_again_under_its_runs(
 
 @pytest.mark.slow
 def test_another_backend_takes_it_over_with_its_runs(root: Path, model: ModelFiles) -> None:
-    model.set("slow")
     lock = BackendLock.acquire(root)
     first = LiveControl(root, Backend(root, lock, Settings(), SimulatedMachine(ROOMY)))
     try:
+        first.load_server("model_line")
+        wait_for(lambda: [s.state for s in loaded(first)] == ["ready"], "it to be ready")
+        model.set("slow")
         run = first.start(request(episode_count=40))
         wait_until_running(first, run)
         (before,) = loaded(first)
@@ -146,5 +148,6 @@ def test_another_backend_takes_it_over_with_its_runs(root: Path, model: ModelFil
         assert (after.pid, after.url, after.users) == (before.pid, before.url, [run])
         model.set("slow", False)
         completed(second, run)
+        second.unload_server("model_line")
         wait_for(lambda: not loaded(second), "it to be unloaded")
     assert len(model.lines("loads")) == len(model.lines("shut_down")) == 1
