@@ -84,7 +84,7 @@ async def test_outputs_that_are_no_dict_are_an_error(returned, named):
     ran = await run({"a": step("", "", lambda i, c: returned)})
     ((node, _, message),) = ran.outcome.node_errors
     assert node == "a"
-    assert f"returned {named}, not a dict" in message
+    assert f"must return a dict of outputs by port name, not {named}" in message
 
 
 async def test_a_long_message_is_cut():

@@ -154,7 +154,8 @@ class Do(BaseCanvasNode):
         return {"value": eval(inputs["value"], {"np": np})}
 
     async def returns(self, inputs, ctx):
-        return eval(inputs["value"])
+        known = {"np": np, "nested": nested, "FireList": FireList, "FireSpec": FireSpec}
+        return eval(inputs["value"], known)
 
     async def logs(self, inputs, ctx):
         self._self_log("seen", inputs["value"])
