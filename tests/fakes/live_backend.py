@@ -21,7 +21,7 @@ ROOMY = Simulation(ram_mb=1 << 20)
 
 
 class LiveControl(LocalControl):
-    """With its backend in the open. ``kill`` leaves everything as a SIGKILL would, its thread apart."""
+    """With its backend in the open."""
 
     def __init__(self, root: Path, backend: Backend) -> None:
         super().__init__(root, backend)
@@ -30,10 +30,13 @@ class LiveControl(LocalControl):
         self._ticks = threading.Thread(target=backend.run_ticks, args=(self._ending, 0.1), daemon=True)
         self._ticks.start()
 
-    def close(self) -> None:
+    def stop_ticking(self) -> None:
         self._ending.set()
         self.live.wanted.set()
         self._ticks.join()
+
+    def close(self) -> None:
+        self.stop_ticking()
         self.live.close()
         self.live.lock.close()
 
