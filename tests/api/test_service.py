@@ -154,13 +154,16 @@ def test_the_loss_of_its_terminal_does_not_end_it(root: Path, cache_home: Path) 
                 "0",
             ],
         )
-    wait_for(lambda: (root / "outputs/backend.json").exists() and find_backend(root)["url"], "the server")
-    client = Client(find_backend(root)["url"])
-    os.close(terminal)
-    client.wait_until(client.start("toy", episode_count=1))
-    assert {os.readlink(f"/proc/{child}/fd/{number}") for number in (0, 1, 2)} == {os.devnull}
-    client.post("/api/system/backend/stop")
-    _, status = os.waitpid(child, 0)
+    try:
+        record = root / "outputs/backend.json"
+        wait_for(lambda: record.exists() and find_backend(root)["url"], "the server")
+        client = Client(find_backend(root)["url"])
+        os.close(terminal)
+        client.wait_until(client.start("toy", episode_count=1))
+        assert {os.readlink(f"/proc/{child}/fd/{number}") for number in (0, 1, 2)} == {os.devnull}
+    finally:
+        os.kill(child, signal.SIGTERM)
+        _, status = os.waitpid(child, 0)
     assert os.waitstatus_to_exitcode(status) == 0
 
 
