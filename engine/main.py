@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from engine.cli.app import Need, run_command_line
+from engine.cli.app import USAGE, Need, run_command_line
 
 if TYPE_CHECKING:
     from engine.api.serving import Compose
@@ -43,13 +43,14 @@ def open_control(root: str | None, need: Need) -> Iterator[Control]:
 
 
 @contextmanager
-def _embedded(root: Path) -> Iterator[Control]:
+def _embedded(root: Path, simulate: str | None = None) -> Iterator[Control]:
     """A backend of this process; where another command was faster, its backend, as soon as it listens."""
     from engine.api.embedded import EmbeddedService
     from engine.control.remote import open_remote
     from engine.control.reports import ControlError
 
-    service = EmbeddedService(root, _compose(None))
+    options = ["--simulate", str(Path(simulate).absolute())] if simulate else []
+    service = EmbeddedService(root, _compose(simulate), options)
     try:
         control = service.start()
     except ControlError:
@@ -74,6 +75,40 @@ def _is_served_soon(root: Path) -> bool:
             return True
         time.sleep(0.05)
     return False
+
+
+def show_screen(root: str | None, *, read_only: bool, simulate: str | None) -> int:
+    """The control centre; see :class:`engine.cli.app.ShowScreen`."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from engine.cli.output import say
+    from engine.control.root import find_root
+    from tui.terminal_app import terminal_problem
+
+    if problem := terminal_problem():
+        say(problem)
+        return USAGE
+    with ExitStack() as stack, ThreadPoolExecutor(1) as pool:
+        backing = _for_screen(find_root(root), read_only, simulate)
+        opened = pool.submit(stack.enter_context, backing)  # while the screen is imported
+        from tui.opening import open_centre
+
+        control = opened.result()
+        return open_centre(control, read_only=read_only, hand_over=stack.close)
+
+
+def _for_screen(root: Path, read_only: bool, simulate: str | None) -> AbstractContextManager[Control]:
+    """Whoever only looks begins no backend: its queue would start what waits."""
+    from engine.control.remote import open_remote
+    from engine.control.reports import ConflictError
+    from engine.store.backend_lock import live_backend
+
+    alive = live_backend(root) is not None
+    if simulate and (alive or read_only):
+        raise ConflictError(
+            "--simulate is for a backend that begins: 'evaltower stop' ends the one that lives"
+        )
+    return open_remote(root) if alive or read_only else _embedded(root, simulate)
 
 
 def serve(
@@ -118,7 +153,7 @@ def _compose(simulate: str | None) -> Compose:
 
 def main() -> None:
     """The console script ``evaltower``."""
-    sys.exit(run_command_line(open_control, serve=serve))
+    sys.exit(run_command_line(open_control, serve=serve, show_screen=show_screen))
 
 
 if __name__ == "__main__":

@@ -116,7 +116,7 @@ _GLOBAL = (
     Action("global.page_down", ("pagedown",), "Move down a page."),
     Action("global.page_up", ("pageup",), "Move up a page."),
     Action("global.open", ("enter",), "Open what is under the cursor.", "open", ("row",)),
-    Action("global.previous_view", ("backspace", "-"), "Go back to the view before.", needs=("view",)),
+    Action("global.previous_view", ("backspace", "-"), "Go back to the view before.", "back", ("view",)),
     Action("global.bigger", ("+",), "Make the pane bigger: normal, half, full."),
     Action("global.smaller", ("_",), "Make the pane smaller: full, half, normal."),
     Action("global.sort", ("s",), "Choose the column to sort by; the one before breaks ties."),

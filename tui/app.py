@@ -35,8 +35,8 @@ SAVE_SEC = 1.0
 
 
 class ControlCentre(TerminalApp, inherit_bindings=False):
-    """control: the verbs; whoever made it closes it. attached: how, for the header. save: keeps the state.
-    watch: looks at the disk between two polls, until it is cancelled.
+    """control: the verbs; whoever made it closes it. save: keeps the state. watch: looks at the disk between
+    two polls, until it is cancelled. hand_over: what must be done first where the app does not end.
 
     What screens use: ``drawing``, ``keymap``, ``snapshot``, ``store``, ``compared``, ``read_only``;
     :meth:`verb`, :meth:`ask`, :meth:`spawn`, :meth:`tell`, :meth:`open_view`, :meth:`open_log`, :meth:`back`.
@@ -51,9 +51,9 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         keymap: Keymap | None = None,
         state: UiState | None = None,
         clock: Clock | None = None,
-        attached: str = "",
         save: Callable[[UiState], object] = lambda state: None,
         watch: Callable[[Store], Coroutine[Any, Any, None]] | None = None,
+        hand_over: Callable[[], None] = lambda: None,
         guard: StderrGuard | None = None,
     ) -> None:
         self.preferences = preferences or Preferences()
@@ -62,7 +62,6 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         self.read_only = read_only
         self.keymap = keymap or Keymap({})
         self.clock = clock or SystemClock()
-        self.attached = attached
         self.activity = ActivityLog()
         self.compared: list[str] = []
         self.state = state or UiState()
@@ -76,6 +75,7 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         self.home = HomeView()
         self._save = save
         self._watch = watch
+        self._hand_over = hand_over
         self._tasks: set[asyncio.Task[Any]] = set()
         self._saving: asyncio.Task[None] | None = None
         self._told_away = False
@@ -119,6 +119,10 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
 
     def before_leaving(self, code: int) -> None:
         self._save(restoring.kept_state(self, self.home))
+
+    def abandon(self, code: int) -> None:
+        self._hand_over()
+        super().abandon(code)
 
     def touched(self) -> None:
         """What is kept of the screen may have changed: on disk within SAVE_SEC."""

@@ -41,25 +41,26 @@ class Drawing:
 
     @cached_property
     def plain(self) -> Style:
+        """Under everything. All others leave the paper as it is."""
         look = THEMES[self.theme].textual
         return Style(color=look.foreground, bgcolor=look.background)
 
     @cached_property
     def dim(self) -> Style:
-        return self._ink("#8a95a5", "#6b7683", Style(dim=True))
+        return self._ink("#8a95a5", "#5c6773", Style(dim=True))
 
     @cached_property
     def strong(self) -> Style:
-        return self.plain + Style(bold=True)
+        return Style(bold=True)
 
     @cached_property
     def key(self) -> Style:
         """A key to press, a title's number."""
-        return self._ink(self.accent, self.accent, Style(bold=True, underline=False)) + Style(bold=True)
+        return self._ink(self.accent, self.accent, Style()) + Style(bold=True)
 
     @cached_property
     def good(self) -> Style:
-        return self.plain + self.marks["success"].style
+        return self.marks["success"].style
 
     @cached_property
     def bad(self) -> Style:
@@ -93,8 +94,8 @@ class Drawing:
 
     def _ink(self, dark: str, light: str, mono: Style) -> Style:
         if not self.coloured:
-            return self.plain + mono
-        return self.plain + Style(color=dark if THEMES[self.theme].textual.dark else light)
+            return mono
+        return Style(color=dark if THEMES[self.theme].textual.dark else light)
 
     def _shade(self, share: float) -> str:
         """The paper with ``share`` of the accent."""

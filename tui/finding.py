@@ -142,7 +142,8 @@ def command_items(view: View, typed: str) -> list[Item]:
     keymap = view.centre.keymap
     actions = [
         Item(action.id, action.command, note=action.help, why_not=view.why_not(action) or "")
-        for action in keymap.commands(typed, *view.scopes)
+        for action in keymap.commands("", *view.scopes)
+        if head in action.command and action.id != "global.command"
     ]
     starting = [item for item in actions if item.text.startswith(typed.strip())]
     return [*starting, *commands, *(item for item in actions if item not in starting)]

@@ -22,8 +22,8 @@ PLAIN = Style()
 class Column(Generic[R]):
     """value: what is sorted and compared (None is last). text: the cell; ``value`` as text where not given.
 
-    width: in cells; 0 takes what is left. drop: 0 is never left out; of the others the greatest goes first
-    where there is no room. style: over the row's.
+    width: in cells; 0 takes what is left, but no less than ``least``. drop: 0 is never left out; of the
+    others the greatest goes first where there is no room. style: over the row's.
     """
 
     key: str
@@ -34,6 +34,7 @@ class Column(Generic[R]):
     style: Callable[[R], Style] | None = None
     align: Literal["left", "right"] = "left"
     drop: int = 0
+    least: int = 8
 
     def cell(self, row: R) -> str:
         if self.text is not None:

@@ -75,6 +75,13 @@ class Serve(Protocol):
     ) -> int: ...
 
 
+class ShowScreen(Protocol):
+    """Shows the control centre until it is left, and gives the exit code. read_only: it changes nothing, and
+    begins no backend. simulate: as of :class:`Serve`. ControlError where it cannot begin."""
+
+    def __call__(self, root: str | None, *, read_only: bool, simulate: str | None) -> int: ...
+
+
 class LazyGroup(click.Group):
     """Knows the commands' names and one-line helps; imports a command only to run it or to explain it."""
 
@@ -141,7 +148,6 @@ def _leave_on(*numbers: signal.Signals) -> None:
 @click.group(
     cls=LazyGroup,
     invoke_without_command=True,
-    no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option(
@@ -174,8 +180,9 @@ def _leave_on(*numbers: signal.Signals) -> None:
     "--simulate",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False),
-    help="With --serve: schedule on the machine of FILE, whose GPUs are only thought.",
+    help="Schedule on the machine of FILE, whose GPUs are only thought.",
 )
+@click.option("--read-only", is_flag=True, help="The screen changes nothing; nor does it begin a backend.")
 @click.option("--take-over", hidden=True)
 @click.version_option(package_name="evaltower", message="%(prog)s %(version)s")
 @click.pass_context
@@ -188,20 +195,28 @@ def evaltower(
     no_token: bool,
     simulate: str | None,
     take_over: str | None,
+    read_only: bool,
 ) -> None:
-    """The control tower for agent evaluations: a saved graph, many episodes, numbers that can be trusted."""
+    """The control tower for agent evaluations: a saved graph, many episodes, numbers that can be trusted.
+
+    Without a command: the screen, from which everything is started, watched and looked into.
+    """
     if os.environ.get("NO_COLOR"):
         ctx.color = False
-    open_control, serve = ctx.obj
+    open_control, serve, show_screen = ctx.obj
     ctx.obj = App(ctx, open_control, root)
     if not serves:
-        if host or port is not None or no_token or simulate or take_over:
-            raise click.UsageError("--host, --port, --no-token and --simulate belong to --serve")
+        if host or port is not None or no_token or take_over:
+            raise click.UsageError("--host, --port and --no-token belong to --serve")
         if ctx.invoked_subcommand is None:
-            raise click.UsageError("which command? See 'evaltower --help'")
+            raise click.exceptions.Exit(show_screen(root, read_only=read_only, simulate=simulate))
+        if simulate or read_only:
+            raise click.UsageError("--simulate belongs to the screen or --serve, --read-only to the screen")
         return
     if ctx.invoked_subcommand is not None:
         raise click.UsageError(f"--serve is a command of its own: leave {ctx.invoked_subcommand!r} out")
+    if read_only:
+        raise click.UsageError("--read-only belongs to the screen")
     code = serve(
         root,
         host=host or "127.0.0.1",
@@ -217,15 +232,22 @@ def _no_server(root: str | None, **options: Any) -> int:
     raise click.UsageError("this command line serves nothing")
 
 
+def _no_screen(root: str | None, **options: Any) -> int:
+    raise click.UsageError("which command? See 'evaltower --help'")
+
+
 def run_command_line(
-    open_control: OpenControl, arguments: Sequence[str] | None = None, serve: Serve = _no_server
+    open_control: OpenControl,
+    arguments: Sequence[str] | None = None,
+    serve: Serve = _no_server,
+    show_screen: ShowScreen = _no_screen,
 ) -> int:
     """Run one command line and give its exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in words[: words.index("--") if "--" in words else None]
     try:
         code: Any = evaltower.main(
-            args=words, prog_name="evaltower", standalone_mode=False, obj=(open_control, serve)
+            args=words, prog_name="evaltower", standalone_mode=False, obj=(open_control, serve, show_screen)
         )
         return code if isinstance(code, int) else 0
     except click.ClickException as error:

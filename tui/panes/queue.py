@@ -71,11 +71,11 @@ class QueuePane(VirtualTable[QueueRow]):
         columns: list[Column[QueueRow]] = [
             Column("position", "#", 4, lambda row: row.position, text=_place),
             Column("run", "run", 15, lambda row: row.run_id, text=lambda row: row.run_id[4:]),
-            Column("why", "why it waits", 0, lambda row: row.why),
+            Column("why", "why it waits", 0, lambda row: row.why, least=32),
             Column("name", "graph", 14, lambda row: row.graph_name, drop=1),
-            Column("priority", "prio", 6, lambda row: row.priority, drop=3),
-            Column("workers", "w", 3, lambda row: row.workers, align="right", drop=4),
-            Column("needs", "needs", 20, lambda row: row.needs, drop=2),
+            Column("priority", "prio", 6, lambda row: row.priority, drop=2),
+            Column("workers", "w", 3, lambda row: row.workers, align="right", drop=3),
+            Column("needs", "needs", 20, lambda row: row.needs, drop=4),
         ]
         super().__init__(TableModel(columns, lambda row: row.run_id))
 

@@ -116,11 +116,9 @@ class View(Screen[None], inherit_bindings=False):
     Subclasses yield their panes in :meth:`body`, and give the one with the keys as :attr:`pane`.
     """
 
+    AUTO_FOCUS = ""
     view_name: ClassVar[str] = ""
     heading: ClassVar[str] = ""
-    CSS = """
-    View { layers: base; }
-    """
 
     def __init__(self, target: str = "") -> None:
         super().__init__()

@@ -16,6 +16,8 @@ T = TypeVar("T")
 class Dialog(ModalScreen[T | None], inherit_bindings=False):
     """Opened by ``await app.ask(dialog)``, which gives what :meth:`dismiss` was told; None: it was left."""
 
+    AUTO_FOCUS = ""
+
     @property
     def centre(self) -> ControlCentre:
         return cast("ControlCentre", self.app)

@@ -23,8 +23,8 @@ class HomeView(View):
     DEFAULT_CSS = """
     HomeView Container { width: 100%; height: 1fr; layers: panes; }
     HomeView Pane { position: absolute; display: none; }
-    HomeView Pane.framed { border: round $panel-lighten-2; }
-    HomeView Pane.framed.active { border: round $accent; }
+    HomeView Pane.framed { border: round $foreground 35%; border-title-color: $foreground 75%; }
+    HomeView Pane.framed.active { border: round $accent; border-title-color: $accent; }
     """
 
     def __init__(self, target: str = "") -> None:
@@ -114,8 +114,11 @@ class HomeView(View):
     def show(self, snapshot: Snapshot) -> None:
         super().show(snapshot)
         self._place()
+
+    def bars_changed(self) -> None:
+        super().bars_changed()
         for slot in SLOTS:
-            self._title(slot, snapshot)
+            self._title(slot, self.centre.snapshot)
 
     def on_resize(self, event: events.Resize) -> None:
         self._place()
@@ -146,7 +149,7 @@ class HomeView(View):
 
     def _title(self, slot: Slot, snapshot: Snapshot) -> None:
         pane = self.panes[slot.name]
-        text = f" {slot.number} {slot.heading}{''.join(piece for piece, _ in pane.title(snapshot))} "
+        text = f"{slot.number} {slot.heading}{''.join(piece for piece, _ in pane.title(snapshot))}"
         pane.set_title(text)
         if slot.name == self.active:
             self.tabs.say(text)

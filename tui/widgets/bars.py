@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, cast
 
 from rich.cells import cell_len
+from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
 from tui.drawing import Piece, strip_of
-from tui.keymap import shown_key
-from tui.models import duration, stalled_workers
+from tui.keymap import HelpLine, shown_key
+from tui.models import Snapshot, duration, stalled_workers
 
 if TYPE_CHECKING:
     from tui.app import ControlCentre
     from tui.screens.base import View
 
 GAP = "  "
+_FIRST = {"global.open": 0, "global.help": 0, "global.previous_view": 0}
 
 
 class _Bar(Widget, inherit_bindings=False):
@@ -53,7 +56,7 @@ class _Bar(Widget, inherit_bindings=False):
         """With the right part at the right end, where there is room for it."""
         used = sum(cell_len(text) for text, _ in left)
         room = self.size.width - used - sum(cell_len(text) for text, _ in right)
-        return [*left, (" " * room, self.centre.drawing.bar), *right] if room > 0 else left
+        return [*left, (" " * room, Style.null()), *right] if room > 0 else left
 
 
 class Header(_Bar):
@@ -64,23 +67,32 @@ class Header(_Bar):
     def pieces(self) -> list[Piece]:
         centre, drawing = self.centre, self.centre.drawing
         snapshot = centre.snapshot
-        left: list[Piece] = [(" evaltower ", drawing.key + drawing.bar), (self.view.crumbs(), drawing.bar)]
+        left: list[Piece] = [(" evaltower ", drawing.key), (self.view.crumbs(), Style.null())]
         if snapshot.problem:
-            left.append((f"{GAP}{snapshot.problem}", drawing.bad + drawing.bar))
+            left.append((f"{GAP}{snapshot.problem}", drawing.bad))
             return left
         if snapshot.queue.paused:
-            left.append((f"{GAP}queue paused", drawing.warn + drawing.bar))
+            left.append((f"{GAP}queue paused", drawing.warn))
         if snapshot.queue.playing:
-            left.append((f"{GAP}{snapshot.queue.playing} is played", drawing.warn + drawing.bar))
+            left.append((f"{GAP}{snapshot.queue.playing} is played", drawing.warn))
         right: list[Piece] = []
         if self.size.width >= 100:
-            right.append((f"{centre.attached}{GAP}", drawing.dim + drawing.bar))
+            right.append((f"{attached(snapshot)}{GAP}", drawing.dim))
         if centre.read_only:
-            right.append((f"read-only{GAP}", drawing.warn + drawing.bar))
+            right.append((f"read-only{GAP}", drawing.warn))
         if drawing.slow:
-            right.append((f"low-bw{GAP}", drawing.dim + drawing.bar))
-        right.append((f"{snapshot.now:%H:%M} ", drawing.bar))
+            right.append((f"low-bw{GAP}", drawing.dim))
+        right.append((f"{snapshot.now:%H:%M} ", Style.null()))
         return self._apart(left, right)
+
+
+def attached(snapshot: Snapshot) -> str:
+    """The machine, and whose backend it is."""
+    parts = [snapshot.resources.host.name] if snapshot.resources else []
+    if (backend := snapshot.backend) is not None:
+        here = "embedded" if backend.pid == os.getpid() else "attached"
+        parts.append(f"{here}, pid {backend.pid}")
+    return GAP.join(parts)
 
 
 class Footer(_Bar):
@@ -90,7 +102,7 @@ class Footer(_Bar):
 
     def pieces(self) -> list[Piece]:
         drawing = self.centre.drawing
-        right = [(f"{text} ", drawing.warn + drawing.bar) for text in self._notes()]
+        right = [(f"{text} ", drawing.warn) for text in self._notes()]
         room = self.size.width - sum(cell_len(text) for text, _ in right) - 1
         left: list[Piece] = []
         for line in self._lines():
@@ -98,12 +110,14 @@ class Footer(_Bar):
             piece = f" {key} ", f"{line.action.label} "
             if (room := room - cell_len("".join(piece))) < 0:
                 break
-            left += [(piece[0], drawing.key + drawing.bar), (piece[1], drawing.bar)]
+            left += [(piece[0], drawing.key), (piece[1], Style.null())]
         return self._apart(left, right)
 
-    def _lines(self) -> list:  # type: ignore[type-arg]
+    def _lines(self) -> list[HelpLine]:
+        """What opens comes first, then what this place has, then everything else."""
         lines = self.centre.keymap.footer(*self.view.scopes)
-        return [line for line in lines if self.view.why_not(line.action) is None]
+        able = [line for line in lines if self.view.why_not(line.action) is None]
+        return sorted(able, key=lambda line: _FIRST.get(line.action.id, 1 + (line.action.scope == "global")))
 
     def _notes(self) -> list[str]:
         centre = self.centre

@@ -119,7 +119,7 @@ class Menu(Dialog[Chosen]):
     DEFAULT_CSS = """
     Menu { align: center middle; }
     Menu.bottom { align: left bottom; }
-    Menu > Vertical { width: 90%; max-width: 100; height: auto; max-height: 90%; border: round $primary;
+    Menu > Vertical { width: 96%; max-width: 100; height: auto; max-height: 90%; border: round $primary;
                       background: $background; }
     Menu.bottom > Vertical { width: 100%; max-width: 100%; max-height: 60%; }
     Menu MenuList { max-height: 100%; }

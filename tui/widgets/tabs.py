@@ -44,13 +44,13 @@ class Tabs(Widget, inherit_bindings=False):
         return strip_of(self._pieces(drawing), self.size.width, drawing.plain)
 
     def _pieces(self, drawing: Drawing) -> list[Piece]:
-        others = sum(cell_len(heading) + 3 for _, name, heading in self._tabs if name != self._active)
+        others = sum(cell_len(heading) + 4 for _, name, heading in self._tabs if name != self._active)
         room = self.size.width - others
         pieces: list[Piece] = []
         for number, name, heading in self._tabs:
             if name == self._active:
-                title = self._title or f" {number} {heading} "
+                title = f" {self._title or f'{number} {heading}'} "
                 pieces.append((title[: max(0, room)], drawing.key + drawing.cursor))
             else:
-                pieces += [(f" {number}", drawing.key), (f"{heading} ", drawing.dim)]
+                pieces += [(f" {number}", drawing.key), (f" {heading} ", drawing.dim)]
         return pieces

@@ -17,7 +17,6 @@ from tui.widgets.menu import Item, Menu
 R = TypeVar("R")
 
 GAP = 1
-ELASTIC_MIN = 8
 WHEEL_LINES = 3
 
 
@@ -25,7 +24,7 @@ def columns_that_fit(columns: Sequence[Column[R]], width: int) -> list[tuple[Col
     """What is shown in ``width`` cells, and how wide each is. Those with the greatest ``drop`` go first."""
     kept = list(columns)
     while True:
-        needed = sum((column.width or ELASTIC_MIN) + GAP for column in kept) - GAP
+        needed = sum((column.width or column.least) + GAP for column in kept) - GAP
         leaving = max(kept, key=lambda column: column.drop, default=None)
         if needed <= width or leaving is None or not leaving.drop:
             break
