@@ -12,7 +12,8 @@ from engine.graph.names import node_name
 from engine.models.api_key import ApiKey
 from engine.models.errors import ProfileError
 from engine.models.profiles import asked_for, pick
-from engine.store.settings import FILE, Profile, SettingsError, read_settings
+from engine.store.profile import Profile
+from engine.store.settings import FILE, SettingsError, read_settings
 
 
 def model_problems(root: Path, graph: Graph) -> list[Problem]:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from engine.models.errors import NoAnswer
-from engine.store.settings import Price
+from engine.store.profile import Price
 
 LONGEST_ERROR = 300
 """Characters of a server's own words that an error repeats."""

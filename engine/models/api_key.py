@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from engine.models.errors import ProfileError
 from engine.store.keys import SHORTEST_SECRET, STRUCK
-from engine.store.settings import Profile
+from engine.store.profile import Profile
 
 
 class ApiKey:

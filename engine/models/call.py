@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from engine.components.seeds import derive
 from engine.models.answer import Answer
-from engine.store.settings import Profile
+from engine.store.profile import Profile
 from engine.store.strict_json import encode
 
 

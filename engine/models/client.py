@@ -14,7 +14,7 @@ from engine.models.api_key import ApiKey
 from engine.models.cache import RequestCache
 from engine.models.call import ChatCall, Reply
 from engine.models.profiles import pick
-from engine.store.settings import Profile
+from engine.store.profile import Profile
 
 if TYPE_CHECKING:
     from engine.models.endpoint import Endpoint

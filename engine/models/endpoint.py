@@ -14,7 +14,7 @@ from engine.models.call import ChatCall, Reply
 from engine.models.errors import ChatRefused, ChatUnavailable, NoAnswer
 from engine.models.retrying import LONGEST_PAUSE_SEC, backoff_sec, is_retried
 from engine.models.transport import Response, Transport
-from engine.store.settings import Profile
+from engine.store.profile import Profile
 
 log = logging.getLogger(__name__)
 

@@ -14,7 +14,7 @@ from engine.models.answer import error_text
 from engine.models.api_key import ApiKey
 from engine.models.errors import NoAnswer, ProfileError
 from engine.models.transport import Response, Transport
-from engine.store.settings import Profile
+from engine.store.profile import Profile
 
 PROBE_SEC = 10.0
 NAMED = 5

@@ -7,7 +7,8 @@ from typing import Any
 
 from engine.graph.names import near_or_all
 from engine.models.errors import ProfileError
-from engine.store.settings import FILE, Profile
+from engine.store.profile import Profile
+from engine.store.settings import FILE
 
 DIRECT = "__direct__"
 """Saved graphs say so where a node names a provider and a model instead of a profile."""

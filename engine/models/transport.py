@@ -56,26 +56,28 @@ class Transport:
     async def post(self, url: str, body: bytes, headers: Mapping[str, str], timeout_sec: float) -> Response:
         """Send JSON. NoAnswer where nothing whole came back within ``timeout_sec``."""
         headers = {"Content-Type": "application/json", **headers}
-        return await self._once(
-            self._http.build_request("POST", url, content=body, headers=headers), timeout_sec
-        )
+        return await self._once("POST", url, body, headers, timeout_sec)
 
     async def get(self, url: str, headers: Mapping[str, str], timeout_sec: float) -> Response:
         """Ask. NoAnswer as with :meth:`post`."""
-        return await self._once(self._http.build_request("GET", url, headers=headers), timeout_sec)
+        return await self._once("GET", url, None, headers, timeout_sec)
 
     async def close(self) -> None:
         await self._http.aclose()
 
-    async def _once(self, request: httpx.Request, timeout_sec: float) -> Response:
+    async def _once(
+        self, method: str, url: str, body: bytes | None, headers: Mapping[str, str], timeout_sec: float
+    ) -> Response:
         # httpx's own read timeout starts afresh with every byte; this one does not.
         try:
             async with asyncio.timeout(timeout_sec):
-                answer = await self._http.send(request)
+                answer = await self._http.request(method, url, content=body, headers=headers)
         except TimeoutError:
             raise NoAnswer(f"no answer within {timeout_sec:g} s") from None
         except httpx.TimeoutException:
             raise NoAnswer(f"no connection within {CONNECT_SEC:g} s") from None
+        except (httpx.InvalidURL, UnicodeError) as error:  # the latter of a host that is no name
+            raise NoAnswer(f"{url} cannot be asked: {error}") from None
         except httpx.HTTPError as error:
             told = f"{type(error).__name__}: {error}".rstrip(": ")
             raise NoAnswer(f"the connection failed ({told})") from None

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from engine.store.settings import Profile
+from engine.store.profile import Profile
 
 SHORTEST_SECRET = 8
 """Shorter ones are stand-ins for local servers ("EMPTY", "none"), and words of their own in a text."""

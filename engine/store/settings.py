@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
+from typing import Annotated, Any
 
 import msgspec
 
-from engine.store.records import Determinism
+from engine.store.profile import Price, Profile, profile_problems
+from engine.store.wording import told
 
 FILE = "evaltower.toml"
-
-_ENVIRONMENT_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*")
 
 AboveZero = Annotated[float, msgspec.Meta(gt=0)]
 ZeroOrMore = Annotated[float, msgspec.Meta(ge=0)]
@@ -28,41 +25,6 @@ class SettingsError(Exception):
     def __init__(self, problems: list[str]) -> None:
         self.problems = problems
         super().__init__("\n".join(f"{FILE}: {problem}" for problem in problems))
-
-
-class Price(msgspec.Struct, frozen=True, kw_only=True):
-    """USD for a million tokens. cached_input: those of a prompt that the server had cached; None: input."""
-
-    input: ZeroOrMore
-    output: ZeroOrMore
-    cached_input: ZeroOrMore | None = None
-
-
-class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """``[profiles.NAME]``: a model behind an OpenAI-compatible chat completions server.
-
-    base_url: what comes before ``/chat/completions``. api_key_env: the environment variable that holds the
-    key; empty, none is sent. key_for: nodesets whose processes get that variable, too. active: the profile of
-    a node that names none (so is an only one). determinism: what the server promises for equal requests;
-    unless ``none``, each request carries a ``seed``. params: sent with every request, over what a node says.
-    max_tokens_field: how the server calls ``max_tokens``.
-    timeout_sec: wall seconds for one try. retries: tries after the first. concurrency: requests at once, of
-    one run. cache: a file under the root that keeps answers beyond the run; empty, the run's own.
-    """
-
-    base_url: str
-    model: Annotated[str, msgspec.Meta(min_length=1)]
-    api_key_env: str = ""
-    key_for: list[str] = []
-    price: Price | None = None
-    active: bool = False
-    determinism: Determinism = "none"
-    params: dict[str, Any] = {}
-    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    timeout_sec: AboveZero = 120.0
-    retries: Annotated[int, msgspec.Meta(ge=0)] = 4
-    concurrency: Annotated[int, msgspec.Meta(ge=1)] = 8
-    cache: str = ""
 
 
 class Admission(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,17 +76,17 @@ def read_settings(root: Path) -> Settings:
     problems += [f"[{name}] is not a table" for name, table in tables.items() if not isinstance(table, dict)]
     if problems:
         raise SettingsError(problems)
-    profiles = _profiles(tables.pop("profiles", {}))
+    profiles = _profiles(tables.pop("profiles", {}), root)
     experiments = _experiments(tables.pop("experiments", {}))
     admission = _admission(tables.pop("admission", {}))
     return Settings(profiles=profiles, experiments=experiments, admission=admission, **tables)
 
 
-def _profiles(tables: Mapping[str, Any]) -> dict[str, Profile]:
+def _profiles(tables: Mapping[str, Any], root: Path) -> dict[str, Profile]:
     profiles: dict[str, Profile] = {}
     problems: list[str] = []
     for name, table in tables.items():
-        found = _problems(name, table)
+        found = _problems(name, table, root)
         problems += found
         if not found:
             profiles[name] = msgspec.convert(table, Profile)
@@ -146,7 +108,7 @@ def _experiments(tables: Mapping[str, Any]) -> dict[str, Experiment]:
         try:
             experiments[name] = msgspec.convert(table, Experiment)
         except msgspec.ValidationError as error:
-            problems.append(f"{where}: {error}")
+            problems.append(f"{where} {told(error, Experiment)}")
     if problems:
         raise SettingsError(problems)
     return experiments
@@ -157,13 +119,13 @@ def _admission(table: Mapping[str, Any]) -> Admission:
     try:
         admission = msgspec.convert(table, Admission)
     except msgspec.ValidationError as error:
-        problems.append(f"[admission]: {error}")
+        problems.append(f"[admission] {told(error, Admission)}")
     if problems:
         raise SettingsError(problems)
     return admission
 
 
-def _problems(name: str, table: Any) -> list[str]:
+def _problems(name: str, table: Any, root: Path) -> list[str]:
     where = f"[profiles.{name}]"
     if not isinstance(table, dict):
         return [f"profiles.{name} is not a table: a profile begins with {where}"]
@@ -173,26 +135,8 @@ def _problems(name: str, table: Any) -> list[str]:
     try:
         profile = msgspec.convert(table, Profile)
     except msgspec.ValidationError as error:
-        return [*problems, f"{where}: {error}"]
-    if not _is_plain_url(profile.base_url):
-        problems.append(
-            f"{where} base_url must be http://HOST… or https://HOST… without a password, ? or #;"
-            " a key goes into the variable that api_key_env names"
-        )
-    if profile.api_key_env and not _ENVIRONMENT_VARIABLE.fullmatch(profile.api_key_env):
-        problems.append(
-            f"{where} api_key_env must be the name of an environment variable (A-Z, 0-9, _), not a key"
-        )
-    return problems
-
-
-def _is_plain_url(text: str) -> bool:
-    try:
-        url = urlsplit(text)
-        plain = url.scheme in ("http", "https") and bool(url.hostname) and (url.port is None or url.port > 0)
-    except ValueError:  # a bad port, or a bad IPv6 address
-        return False
-    return plain and text.isprintable() and not any(mark in text for mark in "@?# ")
+        return [*problems, f"{where} {told(error, Profile)}"]
+    return [*problems, *(f"{where} {problem}" for problem in profile_problems(profile, root))]
 
 
 def _unknown(table: Mapping[str, Any], record: type[msgspec.Struct], where: str, kind: str) -> list[str]:

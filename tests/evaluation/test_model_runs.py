@@ -172,7 +172,7 @@ def by_draw_in_a_house(body: dict[str, Any]) -> str:
 def test_a_chat_model_walks_gridhouse_with_one_digest_and_again_without_a_request(root: Path) -> None:
     graph, cache = gridhouse_llm_graph(), root / "answers.jsonl"
     with chat_server(answer=by_draw_in_a_house) as server:
-        settle(root, server, cache=str(cache))
+        settle(root, server, cache=cache.name)
         asked = {"episode_count": 20, "step_budget": 3}
         digests = []
         for workers in (1, 8):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.models.client import ChatClient
-from engine.store.settings import Profile
+from engine.store.profile import Profile
 from tests.fakes.chat_server import ChatServer, chat_server
 
 

@@ -11,7 +11,7 @@ from email.utils import format_datetime
 import pytest
 
 from engine.models.errors import ChatRefused, ChatUnavailable
-from engine.store.settings import Price
+from engine.store.profile import Price
 from tests.fakes.chat_server import (
     ChatServer,
     breaks_off,

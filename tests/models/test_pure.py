@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import io
 import json
+from pathlib import Path
 
+import httpx
 import numpy
 import pytest
 from hypothesis import given
@@ -17,7 +19,7 @@ from engine.models.errors import NoAnswer, ProfileError
 from engine.models.images import image_parts
 from engine.models.profiles import asked_for, pick
 from engine.models.retrying import LONGEST_BACKOFF_SEC, backoff_sec, retry_after_sec
-from engine.store.settings import Profile
+from engine.store.profile import Profile, profile_problems
 from tests.fakes.chat_server import completion
 
 
@@ -165,3 +167,17 @@ class TestImages:
     )
     def test_what_is_no_image_is_named(self, image: object, told: str) -> None:
         assert image_parts([image], ["label"], "low", "image/png") == ([], [told])
+
+
+_HOSTS = st.text(st.characters(codec="utf-8"), min_size=1, max_size=70) | st.from_regex(
+    r"(xn--)?[a-z0-9é.:\[\]%_-]{0,70}", fullmatch=True
+)
+
+
+@given(st.sampled_from(["http://", "https://"]), _HOSTS, st.text(max_size=20))
+def test_a_url_that_the_settings_take_can_be_asked(scheme: str, host: str, rest: str) -> None:
+    url = f"{scheme}{host}{rest}"
+    if not list(profile_problems(Profile(base_url=url, model="m"), Path("/root"))):
+        request = httpx.Request("GET", f"{url.rstrip('/')}/models")
+        assert request.url.host
+        request.url.host.encode("idna")  # as the system's resolver does

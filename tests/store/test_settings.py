@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from engine.store.profile import Price, Profile
 from engine.store.settings import (
     Admission,
     Experiment,
-    Price,
-    Profile,
     Settings,
     SettingsError,
     read_settings,
@@ -88,12 +87,27 @@ def test_the_sections_of_others_are_known(tmp_path: Path) -> None:
             PROFILE + "price = {input = 1, output = 1, cached = 1}\n",
             "[profiles.local] price there is no key 'cached': did you mean 'cached_input'?",
         ),
-        (PROFILE + "price = {input = -1, output = 1}\n", "`$.price.input`"),
-        (PROFILE + "retries = -1\n", "`$.retries`"),
-        (PROFILE + "concurrency = 0\n", "`$.concurrency`"),
-        (PROFILE + "timeout_sec = 0\n", "`$.timeout_sec`"),
-        (PROFILE + 'determinism = "sometimes"\n', "`$.determinism`"),
-        ('[profiles.x]\nbase_url = "http://h"\n', "missing required field `model`"),
+        (PROFILE + "price = {input = -1, output = 1}\n", "price.input must be a number >= 0.0"),
+        (PROFILE + "price = {input = 1, output = inf}\n", "price.output must be a number <= 1000000000.0"),
+        (PROFILE + "price = {input = 1, output = nan}\n", "price.output must be a number >= 0.0"),
+        (PROFILE + "retries = -1\n", "retries must be a whole number >= 0"),
+        (PROFILE + "retries = 1e23\n", "retries must be a whole number"),
+        (PROFILE + "retries = 101\n", "retries must be a whole number <= 100"),
+        (PROFILE + 'retries = "4"\n', "[profiles.local] retries must be a whole number, not text"),
+        (PROFILE + "concurrency = 0\n", "concurrency must be a whole number >= 1"),
+        (PROFILE + "concurrency = 1e23\n", "concurrency must be a whole number"),
+        (PROFILE + "timeout_sec = 0\n", "timeout_sec must be a number > 0.0"),
+        (PROFILE + "timeout_sec = inf\n", "timeout_sec must be a number <= 86400.0"),
+        (PROFILE + "timeout_sec = nan\n", "timeout_sec must be a number > 0.0"),
+        (
+            PROFILE + 'determinism = "sometimes"\n',
+            "determinism must be one of exact, seeded, none, not 'sometimes'",
+        ),
+        ('[profiles.x]\nbase_url = "http://h"\n', "missing required field model"),
+        (PROFILE + "params = { messages = [] }\n", "params.messages cannot be set for all requests"),
+        (PROFILE + "params = { n = 2 }\n", "params.n cannot be set for all requests"),
+        (PROFILE + "params = { a = { b = [nan] } }\n", "params.a.b[0] is nan, which no request can hold"),
+        (PROFILE + "params = { day = 2026-01-02 }\n", "params.day is a date, which no request can hold"),
         ("[profiles.x\n", "cannot be read"),
         (PROFILE + "active = true\n" + PROFILE.replace("local", "b") + "active = true\n", "local, b"),
     ],
@@ -106,12 +120,55 @@ def test_what_is_wrong_is_named(tmp_path: Path, text: str, told: str) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    ["ftp://h", "localhost:8000", "http://", "http://u:secret@h/v1", "http://h?key=secret", "http://h:x"],
+    [
+        "ftp://h",
+        "localhost:8000",
+        "http://",
+        "http://u:secret@h/v1",
+        "http://h?key=secret",
+        "http://h:x",
+        "http://h:99999",
+        "http://h:0",
+        "http://ex☃.é/v1",
+        "http://xn--/v1",
+        "http://a..b/v1",
+        "http://[::1/v1",
+        "http://[zz]/v1",
+        f"http://{'h' * 64}/v1",
+        f"http://h/{'v' * 2000}",
+    ],
 )
 def test_a_url_that_is_none_or_holds_a_secret(tmp_path: Path, url: str) -> None:
     found = problems(tmp_path, f'[profiles.x]\nbase_url = "{url}"\nmodel = "m"\n')
     assert "base_url must be http://HOST" in found[0]
     assert "secret" not in found[0]
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "evaltower.toml",
+        "../../x.jsonl",
+        "outputs/../../x.jsonl",
+        "/proc/x/y.jsonl",
+        ".",
+        "a\\u0000b.jsonl",
+        "away/x.jsonl",
+        "outputs/eval_runs/20260101_000000/episodes.jsonl",
+        "outputs/servers/x.jsonl",
+    ],
+)
+def test_a_cache_that_would_be_written_over_something_else(tmp_path: Path, place: str) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "away").symlink_to("/")
+    (found,) = problems(root, PROFILE + f'cache = "{place}"\n')
+    assert "must be the path of a .jsonl file under the root" in found
+
+
+@pytest.mark.parametrize("place", ["answers.jsonl", "outputs/answers.jsonl", "a/b/c.jsonl"])
+def test_a_cache_may_lie_anywhere_else_in_the_root(tmp_path: Path, place: str) -> None:
+    assert read(tmp_path, PROFILE + f'cache = "{place}"\n').profiles["local"].cache == place
 
 
 @pytest.mark.parametrize("key", ["sk-abc-123", "abcdef0123456789", "two words"])
@@ -150,7 +207,7 @@ def test_admission_has_its_own_keys(tmp_path: Path) -> None:
         "[admission] there is no key 'fair_wate': did you mean 'fair_wait'?"
     ]
     assert problems(tmp_path, "[admission]\ndisk_low = -1") == [
-        "[admission]: Expected `float` >= 0.0 - at `$.disk_low`"
+        "[admission] disk_low must be a number >= 0.0"
     ]
 
 
@@ -163,7 +220,7 @@ def test_experiments_are_read_and_every_problem_of_them_is_named(tmp_path: Path)
         tmp_path, "[experiments]\na = 3\n[experiments.b]\nvram = 1\n[experiments.c]\nvram_mb = -1\n"
     )
     assert [problem.split(":")[0] for problem in wrong] == [
-        "[experiments.a]",
+        "[experiments.a] must be a table, not a whole number",
         "[experiments.b] there is no key 'vram'",
-        "[experiments.c]",
+        "[experiments.c] vram_mb must be a number >= 0.0",
     ]
