@@ -142,4 +142,8 @@ def _counted(found: Any) -> Usage | None:
         return None
     details = usage.prompt_tokens_details
     cached = details.cached_tokens if details is not None else None
-    return Usage(usage.prompt_tokens, usage.completion_tokens or 0, cached or 0)
+    counted = Usage(usage.prompt_tokens, usage.completion_tokens or 0, cached or 0)
+    sound = min(
+        counted.prompt_tokens - counted.cached_tokens, counted.completion_tokens, counted.cached_tokens
+    )
+    return counted if sound >= 0 else None

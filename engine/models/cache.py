@@ -18,10 +18,6 @@ from engine.store.strict_json import encode
 log = logging.getLogger(__name__)
 
 
-class _Key(msgspec.Struct):
-    key: str
-
-
 class _Entry(msgspec.Struct):
     key: str
     answer: Answer
@@ -30,9 +26,9 @@ class _Entry(msgspec.Struct):
 class RequestCache:
     """A file of lines ``{key, answer}`` that only grows; several threads and processes may share it.
 
-    Of two answers to one request, the first in the file counts, for all. A line that a killed writer left
-    torn costs itself. Methods raise OSError, and block for the disk: not for an event loop's thread.
-    ``before``: called before each write, and what it raises is passed on.
+    Of two answers to one request, the first in the file counts, for all. A line that is damaged, by a killed
+    writer or by hand, costs itself: what it was is asked again. Methods raise OSError, and block for the
+    disk: not for an event loop's thread. ``before``: called before each write, and what it raises is passed on.
     """
 
     def __init__(self, path: Path, before: Callable[[], object] | None = None) -> None:
@@ -89,7 +85,11 @@ class RequestCache:
         if place is None:
             return None
         start, length = place
-        return msgspec.json.decode(os.pread(fd, length, start), type=_Entry).answer
+        entry = _entry(os.pread(fd, length, start))
+        if entry is not None and entry.key == key:
+            return entry.answer
+        del self._places[key]  # changed since it was noted
+        return None
 
     def _catch_up(self, fd: int) -> None:
         """Take note of the whole lines that were added since, by whomever."""
@@ -104,12 +104,19 @@ class RequestCache:
                 self._read_to += len(line)
 
     def _note(self, line: bytes) -> None:
-        try:
-            key = msgspec.json.decode(line, type=_Key).key
-        except msgspec.MsgspecError as error:
-            log.warning("%s: the line at byte %d is passed over: %s", self.path, self._read_to, error)
+        entry = _entry(line)
+        if entry is None:
+            log.warning("%s: the line at byte %d is no answer, and passed over", self.path, self._read_to)
         else:
-            self._places.setdefault(key, (self._read_to, len(line)))
+            self._places.setdefault(entry.key, (self._read_to, len(line)))
+
+
+def _entry(line: bytes) -> _Entry | None:
+    try:
+        entry = msgspec.json.decode(line, type=_Entry)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return entry if entry.answer.texts else None
 
 
 def _write(fd: int, data: bytes) -> None:

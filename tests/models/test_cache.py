@@ -107,6 +107,37 @@ def test_lines_that_are_no_answers_are_passed_over(tmp_path: Path) -> None:
     assert RequestCache(path).find("k") == Answer(["t"])
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "3",
+        "null",
+        "{}",
+        '{"texts": []}',
+        '{"texts": [3]}',
+        '{"texts": ["t"], "usage": {"prompt_tokens": "x"}}',
+    ],
+)
+def test_a_damaged_answer_to_a_known_question_is_asked_for_again(tmp_path: Path, answer: str) -> None:
+    path = tmp_path / "c"
+    path.write_text(f'{{"key": "k", "answer": {answer}}}\n{{"key": "other", "answer": {{"texts": ["o"]}}}}\n')
+    cache = RequestCache(path)
+    assert cache.find("k") is None
+    assert cache.keep("k", Answer(["new"])) == cache.find("k") == Answer(["new"])
+    assert RequestCache(path).find("k") == Answer(["new"])
+    assert RequestCache(path).find("other") == Answer(["o"])
+
+
+def test_an_answer_that_is_damaged_while_the_file_is_open_is_asked_for_again(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    cache = RequestCache(path)
+    cache.keep("k", Answer(["old"]))
+    assert cache.find("k") == Answer(["old"])
+    path.write_bytes(b"x" * (path.stat().st_size - 1) + b"\n")
+    assert cache.find("k") is None
+    assert cache.keep("k", Answer(["new"])) == cache.find("k") == Answer(["new"])
+
+
 def test_threads_share_one(tmp_path: Path) -> None:
     cache = RequestCache(tmp_path / "c")
 

@@ -198,6 +198,11 @@ class TestGivenUp:
         with pytest.raises(ChatUnavailable, match=r"the connection failed \(ConnectError"):
             await ask(client)
 
+    @pytest.mark.parametrize("url", ["http://ex☃.é/v1", "http://xn--/v1"])
+    async def test_a_url_that_is_none(self, make_client: MakeClient, url: str) -> None:
+        with pytest.raises(ChatUnavailable, match=r"cannot be asked: .*tries: 1"):
+            await ask(make_client(base_url=url, retries=0))
+
     @pytest.mark.parametrize("status", [301, 400, 401, 403, 404, 413, 422])
     async def test_at_once_where_no_try_can_help(
         self, server: ChatServer, make_client: MakeClient, status: int
