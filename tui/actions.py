@@ -185,6 +185,7 @@ _LOG = (
     Action("log.previous_warning", ("W",), "Go to the warning before."),
     Action("log.next_match", ("n",), "Go to the next match.", needs=("match",)),
     Action("log.previous_match", ("N",), "Go to the match before.", needs=("match",)),
+    Action("log.only_matches", ("&",), "Show only the rows that match, or all.", needs=("match",)),
     Action("log.follow", ("f",), "Follow what is written, or stop.", "follow"),
     Action("log.timestamps", ("t",), "Show times, or hide them."),
     Action("log.wrap", ("alt+w",), "Wrap long lines, or cut them."),

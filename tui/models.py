@@ -186,6 +186,21 @@ def headline_of(report: RunReport) -> str:
     return f"{name} {number(stats.mean)}{interval}"
 
 
+def short_headline(report: RunReport) -> str:
+    """The same in ten cells, without the metric's name: ``0.612±.034``."""
+    summary = report.summary
+    name = headline_metric(summary.metric_stats)
+    if name is None:
+        return ""
+    stats, errors = summary.metric_stats[name], summary.error_count
+    if errors > report.error_budget * (stats.n + errors):
+        return "withheld"
+    if stats.ci95 is None:
+        return number(stats.mean)
+    half = number((stats.ci95[1] - stats.ci95[0]) / 2)
+    return f"{number(stats.mean)}±{half.removeprefix('0') if half.startswith('0.') else half}"
+
+
 def number(value: float | None) -> str:
     """Three decimals, or four digits for what is large."""
     if value is None:

@@ -34,8 +34,9 @@ def open_centre(control: Control, *, read_only: bool, hand_over: Callable[[], No
     centres: list[ControlCentre] = []
 
     def make(guard: StderrGuard) -> ControlCentre:
-        logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
-        logging.getLogger("httpx").setLevel(logging.WARNING)
+        logging.basicConfig(filename=guard.log, level=logging.INFO, format="%(asctime)s %(message)s")
+        for chatty in ("httpx", "watchfiles"):
+            logging.getLogger(chatty).setLevel(logging.WARNING)
         centre = ControlCentre(
             control,
             read_only=read_only,

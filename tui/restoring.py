@@ -52,6 +52,7 @@ def restore_home(centre: ControlCentre, home: HomeView) -> None:
     """Filters, orders, marks, sizes, and which pane has the keys."""
     state = centre.state
     centre.compared = list(state.compare)
+    home.runs.seek(next((view.target for view in state.views[:1]), ""))
     for name, pane in home.panes.items():
         if isinstance(pane, VirtualTable):
             kept = state.tables.get(name, TableState())

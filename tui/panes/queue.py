@@ -96,7 +96,12 @@ class QueuePane(VirtualTable[QueueRow]):
 
     def moved(self) -> None:
         if self.active:
-            self.centre.select(self.model.current_id or None)
+            self.activated()
+
+    def activated(self) -> None:
+        """The run under the cursor is the one that all panes tell of, while this one has the keys."""
+        if self.model.current_id:
+            self.centre.select(self.model.current_id)
 
     @property
     def run(self) -> RunReport | None:

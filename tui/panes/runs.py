@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rich.style import Style
 
 from engine.control.queue_reports import QueuedRun
 from engine.control.reports import RunReport
 from tui.actions import Fact
 from tui.drawing import Piece
-from tui.models import Snapshot, age_sec, duration, headline_of, run_outcome, seconds_left
+from tui.models import Snapshot, duration, headline_of, run_outcome, seconds_left, short_headline
 from tui.panes.run_copies import run_copies
 from tui.screens.base import Copies
 from tui.table_model import Column, TableModel
 from tui.widgets.virtual_table import VirtualTable
+
+WIDE = 100
+"""Cells from which on a result is told in full."""
 
 
 class RunsPane(VirtualTable[RunReport]):
@@ -22,22 +27,33 @@ class RunsPane(VirtualTable[RunReport]):
 
     def __init__(self) -> None:
         self._snapshot = Snapshot()
-        super().__init__(TableModel(self._columns(), lambda run: run.run_id, is_fault=self._is_fault))
+        self._sought = ""
+        columns = self._columns(wide=True)
+        super().__init__(TableModel(columns, lambda run: run.run_id, is_fault=self._is_fault))
 
-    def _columns(self) -> list[Column[RunReport]]:
+    def _columns(self, *, wide: bool) -> list[Column[RunReport]]:
+        """wide: with the whole interval of the result, and its metric's name."""
+        result = (30, headline_of) if wide else (10, short_headline)
         return [
             Column("state", "", 1, lambda run: run.status, text=self._glyph, style=self._glyph_style),
-            Column("run", "run", 18, lambda run: run.run_id, text=lambda run: run.run_id[4:]),
+            Column("run", "run", 13, lambda run: run.run_id, text=lambda run: run.run_id[4:]),
             Column("name", "graph", 0, _name),
-            Column("status", "status", 9, self._status, drop=3),
+            Column("status", "status", 9, self._status, drop=5),
             Column("done", "done", 9, _share, text=_done, align="right", drop=1),
             Column("left", "left", 6, self._left, text=self._left_text, align="right", drop=2),
             Column(
-                "errors", "err", 4, lambda run: run.summary.error_count, text=_errors, align="right", drop=4
+                "errors", "err", 3, lambda run: run.summary.error_count, text=_errors, align="right", drop=4
             ),
-            Column("result", "result", 28, _mean, text=headline_of, drop=5),
+            Column("result", "result", result[0], _mean, text=lambda run: _result(run, result[1]), drop=3),
             Column("time", "time", 7, lambda run: run.summary.elapsed_sec, text=_time, align="right", drop=6),
         ]
+
+    def on_resize(self) -> None:
+        self.model.columns = tuple(self._columns(wide=self.content_size.width >= WIDE))
+
+    def seek(self, run_id: str) -> None:
+        """Put the cursor on this run as soon as it is listed."""
+        self._sought = run_id
 
     def title(self, snapshot: Snapshot) -> list[Piece]:
         more = "" if snapshot.listed else "+"
@@ -46,6 +62,9 @@ class RunsPane(VirtualTable[RunReport]):
     def show(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
         self.set_rows(snapshot.runs)
+        if self._sought and self.model.move_to_id(self._sought):
+            self._sought = ""
+            self.go_to(self.model.at)
 
     def empty(self) -> str:
         if self.model.rows:
@@ -125,6 +144,11 @@ def _errors(run: RunReport) -> str:
     return str(run.summary.error_count or "")
 
 
+def _result(run: RunReport, told: Callable[[RunReport], str]) -> str:
+    """The headline, else why there is none at all."""
+    return told(run) or (run.summary.error or "").partition("\n")[0]
+
+
 def _mean(run: RunReport) -> float | None:
     stats = next(iter(run.summary.metric_stats.values()), None)
     return stats.mean if stats else None
@@ -132,6 +156,3 @@ def _mean(run: RunReport) -> float | None:
 
 def _time(run: RunReport) -> str:
     return duration(run.summary.elapsed_sec) if run.summary.elapsed_sec else ""
-
-
-__all__ = ["RunsPane", "age_sec", "run_facts"]

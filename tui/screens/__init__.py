@@ -7,6 +7,7 @@ from collections.abc import Mapping
 VIEWS: Mapping[str, str] = {
     "home": "tui.screens.home:HomeView",
     "activity": "tui.screens.activity:ActivityView",
+    "log": "tui.screens.log:LogScreen",
 }
 """What :meth:`tui.app.ControlCentre.open_view` opens, by name: ``module:Class`` of a View."""
 

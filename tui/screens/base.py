@@ -77,6 +77,9 @@ class Pane(Widget, inherit_bindings=False):
         """Whether it was one of this pane's."""
         return False
 
+    def activated(self) -> None:
+        """It has the keys now."""
+
     def drill_in(self) -> None:
         """The operator came here by ``enter`` from another pane: the cursor goes where they look first."""
 

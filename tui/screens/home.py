@@ -9,10 +9,13 @@ from textual.containers import Container
 from engine.control.reports import RunReport
 from tui.actions import Fact, Scope
 from tui.arrangement import ZOOMS, Arrangement, Wish, Zoom, arrange
-from tui.models import Snapshot
+from tui.models import Snapshot, duration, headline_of, short_headline
 from tui.panes import SLOTS, Slot
-from tui.panes.runs import RunsPane, run_facts
+from tui.panes.queue import QueuePane
+from tui.panes.run_copies import run_error
+from tui.panes.runs import WIDE, RunsPane, run_facts
 from tui.screens.base import Pane, View
+from tui.widgets.notice import Notice
 from tui.widgets.tabs import Tabs
 
 
@@ -59,10 +62,14 @@ class HomeView(View):
 
     @property
     def targets(self) -> list[RunReport]:
-        if self.active == "runs":
-            return self.runs.model.targets
-        detail = self.centre.snapshot.run
-        return [detail.report] if detail is not None else []
+        """Marked runs count in their own pane; from every other it is the selected run."""
+        snapshot, pane = self.centre.snapshot, self.pane
+        if isinstance(pane, RunsPane):
+            return pane.model.targets
+        if isinstance(pane, QueuePane):
+            found = [snapshot.find(row.run_id) for row in pane.model.targets]
+            return [report for report in found if report is not None]
+        return [snapshot.run.report] if snapshot.run is not None else []
 
     def facts(self) -> set[Fact]:
         found = super().facts()
@@ -72,10 +79,19 @@ class HomeView(View):
         return found
 
     def crumbs(self) -> str:
-        detail = self.centre.snapshot.run
-        if detail is None:
+        snapshot = self.centre.snapshot
+        if snapshot.run is None:
             return str(self.centre.control.root)
-        return f"{detail.report.label or detail.run_id} {detail.report.status}"
+        report = snapshot.run.report
+        left = snapshot.left_sec.get(report.run_id)
+        parts = [
+            report.label or report.run_id,
+            report.status,
+            f"{report.summary.completed_count}/{report.summary.total_episodes}",
+            headline_of(report) if self.size.width >= WIDE else short_headline(report),
+            f"{duration(left)} left" if left is not None else "",
+        ]
+        return "  ".join(filter(None, parts))
 
     def activate(self, name: str) -> None:
         """Give a pane the keys."""
@@ -85,6 +101,7 @@ class HomeView(View):
             pane.active = slot.name == name
             pane.set_class(pane.active, "active")
             pane.redraw()
+        self.pane.activated()
         self._place()
         self.bars_changed()
 
@@ -104,12 +121,22 @@ class HomeView(View):
             by = 1 if action_id == "global.bigger" else -1
             self.zoom = ZOOMS[min(2, max(0, ZOOMS.index(self.zoom) + by))]
             self._place()
-        elif action_id == "global.open" and self.active in ("runs", "queue") and "episodes" in self.panes:
-            self.activate("episodes")
-            self.pane.drill_in()
+        elif action_id == "global.open" and self.active in ("runs", "queue"):
+            self._open_run()
         else:
             return await super().do(action_id)
         return True
+
+    def _open_run(self) -> None:
+        """Its episodes, the first failed one under the cursor; what went wrong, where it has none."""
+        pane = self.pane
+        assert isinstance(pane, RunsPane | QueuePane)
+        report = self.centre.snapshot.find(pane.model.current_id)
+        if report is not None and not report.summary.completed_count and (error := run_error(report)):
+            self.centre.spawn(self.centre.ask(Notice(f"{report.run_id} {report.status}", error)))
+        elif "episodes" in self.panes:
+            self.activate("episodes")
+            self.pane.drill_in()
 
     def show(self, snapshot: Snapshot) -> None:
         super().show(snapshot)
