@@ -59,6 +59,7 @@ class Keeper:
         self._starts = 0
         self._gone: set[str] = set()
         self._answered_at = 0.0
+        self._comes_back = folder.read_regimes() is not None
         self._regimes = self._recorded()
 
     async def keep(self) -> None:
@@ -76,6 +77,10 @@ class Keeper:
                 await asyncio.sleep(pause)
         except asyncio.CancelledError:
             remove_address(self._record)
+            raise
+        except GaveUpError:
+            if self._starts == 0 and not self._comes_back:  # else runs look there for why
+                remove_address(self._record)
             raise
 
     async def _one_life(self) -> str:
@@ -154,6 +159,7 @@ class Keeper:
             starts=self._starts,
             manifest_digest=digest_of(manifest),
             since=now_iso(),
+            private=bool(self._keys.of_nodeset(self._need.name)),
         )
         write_json(self._folder.ready, ready)
         log.info("%s is up: pid %d, %s", self._need.name, host.pid, host.url)

@@ -232,7 +232,7 @@ class Scheduler:
 
     def _lent_servers(self) -> dict[str, str]:
         """What others have loaded and we have not; and what we use of theirs already."""
-        lent = {key: path for key, path in self._lent.items() if ServerFolder(Path(path)).is_wanted()}
+        lent = {key: path for key, path in self._lent.items() if ServerFolder(Path(path)).is_lendable()}
         ours = {key: server.entry.seated.lender for key, server in self.tenants.servers.items()}
         return {key: lender for key, lender in {**lent, **ours}.items() if lender}
 

@@ -48,7 +48,7 @@ class ServerRecord(msgspec.Struct, kw_only=True):
 
 class Ready(msgspec.Struct, kw_only=True):
     """ready.json. pid: the host's. starts: how often this attempt has started it. manifest_digest: of all
-    that decides bits there."""
+    that decides bits there. private: it was given keys of this root's, so that other roots do not use it."""
 
     attempt: int
     url: str
@@ -56,6 +56,7 @@ class Ready(msgspec.Struct, kw_only=True):
     starts: int
     manifest_digest: str
     since: str
+    private: bool = False
 
 
 class Regimes(msgspec.Struct, kw_only=True):
@@ -120,13 +121,14 @@ class ServerFolder:
         ready = _read(self.ready, Ready)
         return ready if ready and ready.attempt == attempt else None
 
-    def is_wanted(self) -> bool:
-        """Whether it is kept up, as far as its files tell: neither being unloaded, nor given up."""
+    def is_lendable(self) -> bool:
+        """Whether other roots may use it, as far as its files tell: it answers, and is not being unloaded."""
         try:
             record = self.read_record()
             if record is None or record.stop_requested_at is not None:
                 return False
-            return self.read_end(record.attempt) is None
+            ready = self.read_ready(record.attempt)
+            return ready is not None and not ready.private
         except (OSError, RunDirError):
             return False
 

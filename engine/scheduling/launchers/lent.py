@@ -41,7 +41,7 @@ class LentServers:
             theirs = lender.read_record()
         except (OSError, RunDirError) as error:
             raise NotNowError(str(error)) from error
-        if theirs is None or not lender.is_wanted():
+        if theirs is None or not lender.is_lendable():
             give_back(lender)
             raise NotNowError("the backend that runs it has unloaded it")
         record = ServerRecord(
