@@ -181,7 +181,7 @@ def headline_of(report: RunReport) -> str:
         return ""
     stats, errors = summary.metric_stats[name], summary.error_count
     if errors > report.error_budget * (stats.n + errors):
-        return f"{name} withheld: {errors} of {stats.n + errors} with errors"
+        return f"{name} withheld: {errors}/{stats.n + errors} errored"
     interval = f" [{number(stats.ci95[0])}, {number(stats.ci95[1])}]" if stats.ci95 else ""
     return f"{name} {number(stats.mean)}{interval}"
 

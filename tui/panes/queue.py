@@ -69,7 +69,7 @@ class QueuePane(VirtualTable[QueueRow]):
     def __init__(self) -> None:
         self._snapshot = Snapshot()
         columns: list[Column[QueueRow]] = [
-            Column("position", "#", 4, lambda row: row.position, text=_place),
+            Column("position", "#", 3, lambda row: row.position, text=_place),
             Column("run", "run", 15, lambda row: row.run_id, text=lambda row: row.run_id[4:]),
             Column("why", "why it waits", 0, lambda row: row.why, least=32),
             Column("name", "graph", 14, lambda row: row.graph_name, drop=1),
@@ -119,7 +119,7 @@ class QueuePane(VirtualTable[QueueRow]):
 
 
 def _place(row: QueueRow) -> str:
-    return f" {row.position}" if row.position else " run"
+    return f"{row.position}" if row.position else "run"
 
 
 def _where(ending: bool, gpus: list[str], servers: list[str]) -> str:

@@ -41,9 +41,7 @@ class RunsPane(VirtualTable[RunReport]):
             Column("status", "status", 9, self._status, drop=5),
             Column("done", "done", 9, _share, text=_done, align="right", drop=1),
             Column("left", "left", 6, self._left, text=self._left_text, align="right", drop=2),
-            Column(
-                "errors", "err", 3, lambda run: run.summary.error_count, text=_errors, align="right", drop=4
-            ),
+            Column("errors", "err", 3, _error_count, text=_errors, align="right", drop=4),
             Column("result", "result", result[0], _mean, text=lambda run: _result(run, result[1]), drop=3),
             Column("time", "time", 7, lambda run: run.summary.elapsed_sec, text=_time, align="right", drop=6),
         ]
@@ -72,6 +70,10 @@ class RunsPane(VirtualTable[RunReport]):
         return "no runs yet: n starts one" if self._snapshot.seq else "reading…"
 
     def moved(self) -> None:
+        self.activated()
+
+    def activated(self) -> None:
+        """The run under the cursor is the one that all panes tell of."""
         self.centre.select(self.model.current_id or None)
 
     def facts(self) -> set[Fact]:
@@ -138,6 +140,10 @@ def _share(run: RunReport) -> float:
 
 def _done(run: RunReport) -> str:
     return f"{run.summary.completed_count}/{run.summary.total_episodes}"
+
+
+def _error_count(run: RunReport) -> int:
+    return run.summary.error_count
 
 
 def _errors(run: RunReport) -> str:

@@ -17,7 +17,7 @@ from tui.widgets.virtual_table import VirtualTable
 class ActivityPane(VirtualTable[Asked]):
     def __init__(self) -> None:
         columns: list[Column[Asked]] = [
-            Column("at", "at", 9, lambda asked: asked.began, text=lambda asked: f" {asked.began:%H:%M:%S}"),
+            Column("at", "at", 9, lambda asked: asked.began, text=lambda asked: f"{asked.began:%H:%M:%S}"),
             Column("who", "who", 8, lambda asked: asked.who, drop=1),
             Column("what", "what", 0, lambda asked: asked.told),
             Column("outcome", "outcome", 0, lambda asked: asked.outcome or "…"),

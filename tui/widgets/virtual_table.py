@@ -17,6 +17,9 @@ from tui.widgets.menu import Item, Menu
 R = TypeVar("R")
 
 GAP = 1
+GUTTER = 1
+"""For the mark, left of the columns."""
+
 WHEEL_LINES = 3
 
 
@@ -146,8 +149,8 @@ class VirtualTable(Pane, Generic[R]):
         """The columns' titles, the one that is sorted by with an arrow."""
         drawing = self.drawing
         first = self.model.sort[0] if self.model.sort else ""
-        pieces: list[Piece] = []
-        for column, cells in columns_that_fit(self.model.columns, width):
+        pieces: list[Piece] = [(" " * GUTTER, drawing.plain)]
+        for column, cells in columns_that_fit(self.model.columns, width - GUTTER):
             arrow = drawing.glyphs.down if first.startswith("-") else drawing.glyphs.up
             text = column.title + (arrow if first.lstrip("-") == column.key else "")
             pieces += [
@@ -161,7 +164,7 @@ class VirtualTable(Pane, Generic[R]):
             return self.title_line(width)
         place = self.top + y - 1
         if place >= len(self.model):
-            return [(self.empty(), self.drawing.dim)] if y == 1 else ()
+            return [(" " * GUTTER + self.empty(), self.drawing.dim)] if y == 1 else ()
         return self._cells(self.model.row(place), width)
 
     def over(self, y: int) -> Style | None:
@@ -173,15 +176,13 @@ class VirtualTable(Pane, Generic[R]):
         drawing = self.drawing
         style = self.row_style(row)
         marked = self.model.identify(row) in self.model.marks
-        pieces: list[Piece] = []
-        for column, cells in columns_that_fit(self.model.columns, width):
+        if marked:
+            style += drawing.strong
+        pieces: list[Piece] = [(drawing.glyphs.mark if marked else " ", drawing.warn)]
+        for column, cells in columns_that_fit(self.model.columns, width - GUTTER):
             own = style + column.style(row) if column.style is not None else style
             text = fit(column.cell(row), cells, right=column.align == "right", cut=drawing.glyphs.cut)
             pieces += [(text, own), (" " * GAP, style)]
-        if marked:
-            first, first_style = pieces[0]
-            pieces[0] = (drawing.glyphs.mark + first[1:] if first[:1] == " " else first, first_style)
-            pieces = [(text, own + drawing.strong + Style(underline=True)) for text, own in pieces]
         return pieces
 
     def _mark(self) -> None:
