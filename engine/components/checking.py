@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from shutil import which
 
+from engine.components.builtin_checks import builtin_problems
 from engine.components.builtin_ports import BUILTIN_TYPES, resolve_builtin
 from engine.components.catalog import Catalog, NodesetManifest, nodeset_of
 from engine.graph.check import check_graph
@@ -54,7 +55,7 @@ def all_problems(graph: Graph, catalog: Catalog) -> list[Problem]:
         if name == Path(failure.path).stem
     ]
     needed = [catalog.nodesets[name] for name in needed_nodesets(graph) if name in catalog.nodesets]
-    return [*problems, *failed, *filter(None, map(_cannot_start, needed))]
+    return [*problems, *builtin_problems(graph), *failed, *filter(None, map(_cannot_start, needed))]
 
 
 def _cannot_start(manifest: NodesetManifest) -> Problem | None:

@@ -28,7 +28,7 @@ class RequestCache:
 
     Of two answers to one request, the first in the file counts, for all. A line that is damaged, by a killed
     writer or by hand, costs itself: what it was is asked again. Methods raise OSError, and block for the
-    disk: not for an event loop's thread. ``before``: called before each write, and what it raises is passed on.
+    disk: not for an event loop's thread. ``before``: called before each write; what it raises is passed on.
     """
 
     def __init__(self, path: Path, before: Callable[[], object] | None = None) -> None:

@@ -123,7 +123,7 @@ class TestTemplate:
 class TestRequest:
     async def test_only_what_is_set_is_asked(self) -> None:
         chat = Parrot()
-        await Fired(chat, temperature=None, max_tokens="", stop=None, model=None, n=0).forward(prompt="p")
+        await Fired(chat, temperature=None, max_tokens="", stop=None, model=None, n=None).forward(prompt="p")
         profile, model, call = chat.asked[0]
         assert (profile, model, call.n, call.draw, dict(call.parameters)) == ("", "", 1, 77, {})
         assert call.messages == [{"role": "user", "content": "p"}]
@@ -169,9 +169,9 @@ class TestRequest:
     @pytest.mark.parametrize(
         ("config", "told"),
         [
-            ({"mode": "chat"}, "config.mode is 'chat'; there are single_turn, conversation"),
+            ({"mode": "chat"}, "config.mode is 'chat', not one of single_turn, conversation"),
             ({"temperature": "hot"}, "config.temperature is 'hot', not a number"),
-            ({"n": []}, r"config.n is \[\], not a number"),
+            ({"n": []}, r"config.n is \[\], not a whole number"),
         ],
     )
     async def test_a_config_that_cannot_be_used(self, config: dict[str, Any], told: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.components.bases import BaseCanvasNode
+from engine.components.builtin_configs import number, require_fields
 from engine.components.context import NodeContext
 
 DEFAULT_TEMPLATE = "Step {step}: {entry}"
@@ -24,11 +25,9 @@ class HistoryLog(BaseCanvasNode):
         self._entries: list[tuple[int, str]] = []
 
     async def initialize(self) -> None:
+        require_fields(self.node_type, self.config)
         self._template = str(self.config.get("template") or DEFAULT_TEMPLATE)
-        limit = self.config.get("max_entries", DEFAULT_MAX_ENTRIES)
-        if not isinstance(limit, int | float) or limit < 1:
-            raise ValueError(f"historyLog: config.max_entries is {limit!r}, not a number from 1 on")
-        self._limit = int(limit)
+        self._limit = int(number(self.config.get("max_entries")) or DEFAULT_MAX_ENTRIES)
 
     async def forward(self, inputs: dict[str, Any], ctx: NodeContext) -> dict[str, Any]:
         entry = inputs.get("entry")

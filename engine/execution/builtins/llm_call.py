@@ -10,6 +10,8 @@ from typing import Any
 import msgspec
 
 from engine.components.bases import BaseCanvasNode
+from engine.components.builtin_checks import ALWAYS_KNOWN, MESSAGES
+from engine.components.builtin_configs import MODES, number, require_fields
 from engine.components.builtin_ports import resolve_builtin
 from engine.components.context import ContainerAccess, NodeContext
 from engine.execution.builtins.template import fill, pose_values
@@ -19,12 +21,7 @@ from engine.models.errors import ChatUnavailable
 from engine.models.images import image_parts
 from engine.models.profiles import asked_for
 
-MODES = ("single_turn", "conversation")
-MESSAGES = "messages"
-"""The state of ``graph_state`` that holds a conversation."""
-
 _NOT_IN_TEMPLATE = frozenset({"prompt", "rgb", "image_labels", "system_prompt", "pose"})
-_ALWAYS_KNOWN = frozenset({"step", "pos", "position", "heading"})
 
 
 class LLMCall(BaseCanvasNode):
@@ -49,14 +46,13 @@ class LLMCall(BaseCanvasNode):
     async def initialize(self) -> None:
         config = self.config
         self._profile, self._model = asked_for(config)
+        require_fields(self.node_type, config)
         self._mode = config.get("mode") or MODES[0]
-        if self._mode not in MODES:
-            raise ValueError(f"config.mode is {self._mode!r}; there are {', '.join(MODES)}")
-        self._n = max(1, int(self._number("n") or 1)) if self._mode == MODES[0] else 1
+        self._n = int(number(config.get("n")) or 1) if self._mode == MODES[0] else 1
         self._parameters = self._set_parameters()
         ports = resolve_builtin(Node(self.node_id, self.node_type, config=config))
         assert ports is not None
-        self._known = _ALWAYS_KNOWN.union(self._wired, (port.name for port in ports.inputs))
+        self._known = ALWAYS_KNOWN.union(self._wired, (port.name for port in ports.inputs))
 
     async def forward(self, inputs: dict[str, Any], ctx: NodeContext) -> dict[str, Any]:
         prompt = self._prompt(inputs, ctx)
@@ -89,22 +85,13 @@ class LLMCall(BaseCanvasNode):
     def _set_parameters(self) -> dict[str, Any]:
         """Those that are set: one that is not is not sent, so that the server's own default holds."""
         stop = self.config.get("stop")
-        max_tokens = self._number("max_tokens")
+        max_tokens = number(self.config.get("max_tokens"))
         every = {
-            "temperature": self._number("temperature"),
+            "temperature": number(self.config.get("temperature")),
             "max_tokens": None if max_tokens is None else int(max_tokens),
             "stop": [stop] if isinstance(stop, str) and stop else stop or None,
         }
         return {name: value for name, value in every.items() if value is not None}
-
-    def _number(self, name: str) -> float | None:
-        value = self.config.get(name)
-        if value is None or value == "":
-            return None
-        try:
-            return float(value)
-        except (TypeError, ValueError):
-            raise ValueError(f"config.{name} is {value!r}, not a number") from None
 
     def _prompt(self, inputs: Mapping[str, Any], ctx: NodeContext) -> str:
         if inputs.get("prompt"):

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Mapping
+from re import Match
 from typing import Any
 
+from engine.components.builtin_checks import PLACEHOLDER
 from engine.components.context import ContainerAccess
-
-_NAME = re.compile(r"\{(\w+)\}")
 
 
 def fill(
@@ -22,7 +21,7 @@ def fill(
     """
     unknown: list[str] = []
 
-    def found(match: re.Match[str]) -> str:
+    def found(match: Match[str]) -> str:
         name = match[1]
         value, declared = values.get(name), name in known
         if value is None and state is not None:
@@ -36,7 +35,7 @@ def fill(
             unknown.append(name)
         return f"(no {name})" if value is None else str(value)
 
-    filled = _NAME.sub(found, template)
+    filled = PLACEHOLDER.sub(found, template)
     if unknown:
         named = ", ".join(f"{{{name}}}" for name in dict.fromkeys(unknown))
         raise ValueError(

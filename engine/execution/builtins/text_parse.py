@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from engine.components.bases import BaseCanvasNode
+from engine.components.builtin_configs import PARSERS, require_fields
 from engine.components.context import NodeContext
 
 DEFAULT_CHOICES = "STOP,FORWARD,LEFT,RIGHT"
@@ -25,21 +26,14 @@ class TextParse(BaseCanvasNode):
     node_type = "textParse"
 
     async def initialize(self) -> None:
-        mode = self.config.get("mode") or "choice"
-        modes = {"choice": self._choice, "regex": self._regex, "json_field": self._json_field}
-        if mode not in modes:
-            raise ValueError(f"textParse: config.mode is {mode!r}; there are {', '.join(modes)}")
-        self._parse = modes[mode]
+        require_fields(self.node_type, self.config)
+        parsers = dict(zip(PARSERS, (self._choice, self._regex, self._json_field), strict=True))
+        self._parse = parsers[self.config.get("mode") or PARSERS[0]]
         self._default = str(self.config.get("default") or "")
-        listed = str(self.config.get("choices", DEFAULT_CHOICES)).split(",")
+        listed = (self.config.get("choices") or DEFAULT_CHOICES).split(",")
         self._choices = [choice for item in listed if (choice := item.strip())]
         pattern = str(self.config.get("pattern") or "")
-        try:
-            self._pattern = re.compile(pattern, re.DOTALL | re.IGNORECASE) if pattern else None
-        except re.error as error:
-            raise ValueError(
-                f"textParse: config.pattern {pattern!r} is no regular expression: {error}"
-            ) from error
+        self._pattern = re.compile(pattern, re.DOTALL | re.IGNORECASE) if pattern else None
 
     async def forward(self, inputs: dict[str, Any], ctx: NodeContext) -> dict[str, Any]:
         given = inputs.get("text")
