@@ -97,6 +97,26 @@ def show_screen(root: str | None, *, read_only: bool, simulate: str | None) -> i
         return open_centre(control, read_only=read_only, hand_over=stack.close)
 
 
+def show_log(path: str) -> int:
+    """The log browser alone; see :class:`engine.cli.app.ShowLog`."""
+    from engine.cli.output import say
+    from engine.control.reader import Reader
+    from tui.episode.places import PlaceError, place_at
+    from tui.terminal_app import terminal_problem
+
+    try:
+        place = place_at(Path(path))
+    except PlaceError as error:
+        say(f"error: {error}", "red")
+        return USAGE
+    if problem := terminal_problem():
+        say(problem)
+        return USAGE
+    from tui.viewer import open_viewer
+
+    return open_viewer(place, cast("Control", Reader(place.folder)))
+
+
 def _for_screen(root: Path, read_only: bool, simulate: str | None) -> AbstractContextManager[Control]:
     """Whoever only looks begins no backend: its queue would start what waits."""
     from engine.control.remote import open_remote
@@ -153,7 +173,7 @@ def _compose(simulate: str | None) -> Compose:
 
 def main() -> None:
     """The console script ``evaltower``."""
-    sys.exit(run_command_line(open_control, serve=serve, show_screen=show_screen))
+    sys.exit(run_command_line(open_control, serve=serve, show_screen=show_screen, show_log=show_log))
 
 
 if __name__ == "__main__":

@@ -105,6 +105,10 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         self.theme = self.drawing.theme
         if not self.mouse_on and self.terminal is not None:
             self.terminal.set_mouse(False)
+        await self.begin()
+
+    async def begin(self) -> None:
+        """Show the first screen, and begin to look."""
         await self.push_screen(self.home)
         restoring.restore_home(self, self.home)
         restoring.restore_views(self)
@@ -174,7 +178,7 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
 
     def open_log(self, run: str, episode: str) -> None:
         """The log of an episode (the name of its folder, or its index), at its first error."""
-        self.open_view("log", f"{run}/{episode}")
+        self.open_view("log", f"{run}/{episode}", at_error=True)
 
     def back(self) -> None:
         """To the view before; home stays."""

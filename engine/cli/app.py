@@ -41,6 +41,7 @@ COMMANDS = {
     "compare": "Compare runs, episode by episode.",
     "export": "Write a run, or one episode, to one file for others.",
     "log": "Show an episode, one row a node firing.",
+    "view": "Browse the log of an episode's folder, from wherever it came.",
     "nodesets": "Show what is installed, what failed to load, and what is served.",
     "doctor": "Look at this machine: what would stop a run?",
 }
@@ -82,6 +83,13 @@ class ShowScreen(Protocol):
     def __call__(self, root: str | None, *, read_only: bool, simulate: str | None) -> int: ...
 
 
+class ShowLog(Protocol):
+    """Shows the log of an episode's folder, or a log alone, until it is left, and gives the exit code.
+    ControlError where there is none."""
+
+    def __call__(self, path: str) -> int: ...
+
+
 class LazyGroup(click.Group):
     """Knows the commands' names and one-line helps; imports a command only to run it or to explain it."""
 
@@ -103,8 +111,11 @@ class LazyGroup(click.Group):
 class App:
     """What a command gets as ``ctx.obj``. A control is opened when first asked for, and closed at its end."""
 
-    def __init__(self, ctx: click.Context, open_control: OpenControl, root: str | None) -> None:
+    def __init__(
+        self, ctx: click.Context, open_control: OpenControl, show_log: ShowLog, root: str | None
+    ) -> None:
         self._ctx, self._open, self._root = ctx, open_control, root
+        self.show_log = show_log
         self._opened: dict[Need, Control] = {}
 
     @property
@@ -203,8 +214,8 @@ def evaltower(
     """
     if os.environ.get("NO_COLOR"):
         ctx.color = False
-    open_control, serve, show_screen = ctx.obj
-    ctx.obj = App(ctx, open_control, root)
+    open_control, serve, show_screen, show_log = ctx.obj
+    ctx.obj = App(ctx, open_control, show_log, root)
     if not serves:
         if host or port is not None or no_token or take_over:
             raise click.UsageError("--host, --port and --no-token belong to --serve")
@@ -236,19 +247,23 @@ def _no_screen(root: str | None, **options: Any) -> int:
     raise click.UsageError("which command? See 'evaltower --help'")
 
 
+def _no_log(path: str) -> int:
+    raise click.UsageError("this command line has no screen: see 'evaltower log --help'")
+
+
 def run_command_line(
     open_control: OpenControl,
     arguments: Sequence[str] | None = None,
     serve: Serve = _no_server,
     show_screen: ShowScreen = _no_screen,
+    show_log: ShowLog = _no_log,
 ) -> int:
     """Run one command line and give its exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in words[: words.index("--") if "--" in words else None]
     try:
-        code: Any = evaltower.main(
-            args=words, prog_name="evaltower", standalone_mode=False, obj=(open_control, serve, show_screen)
-        )
+        composed = (open_control, serve, show_screen, show_log)
+        code: Any = evaltower.main(args=words, prog_name="evaltower", standalone_mode=False, obj=composed)
         return code if isinstance(code, int) else 0
     except click.ClickException as error:
         error.show()

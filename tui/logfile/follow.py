@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Literal
 
 from tui.logfile.index import LogIndex
@@ -11,7 +11,7 @@ from tui.logfile.index import LogIndex
 Change = Literal["grown", "replaced"]
 
 
-async def follow(index: LogIndex, every: float = 0.5) -> AsyncIterator[Change]:
+async def follow(index: LogIndex, every: float = 0.5) -> AsyncGenerator[Change]:
     """``grown`` when rows were added, ``replaced`` when the path holds another file, after which it ends.
 
     The index is extended here, in a thread, and first to the file's end as it is: nobody else extends it

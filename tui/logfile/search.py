@@ -7,7 +7,7 @@ import contextlib
 import json
 import re
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,7 +60,7 @@ class Found:
     progress: float
 
 
-async def search(index: LogIndex, query: Query, first: int = 0) -> AsyncIterator[Found]:
+async def search(index: LogIndex, query: Query, first: int = 0) -> AsyncGenerator[Found]:
     """The rows from ``first`` on, as far as the log is indexed now, in parts.
 
     Closing the iterator, or cancelling who waits for it, ends the search at once. Raises SearchError.

@@ -1,0 +1,1 @@
+"""What the log browser knows and says of one episode. No widgets."""

@@ -1,0 +1,177 @@
+"""Which rows of a log are shown, which one is under the cursor, and which were found."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tui.filtering import FilterError
+from tui.logfile.index import LogIndex
+from tui.logfile.rows import Row, RowReader
+
+if TYPE_CHECKING:
+    from tui.logfile.filters import LogFilter
+
+Jump = Callable[[int], int | None]
+"""From a row to another of the index, as :meth:`LogIndex.next_error`."""
+
+
+class LogRows:
+    """The rows of an index that pass the filter; all of them where there is none.
+
+    at: the row under the cursor, by its number in the log. matches: rows that hold what was searched for,
+    ascending. touched: the operator has moved.
+    """
+
+    def __init__(self, index: LogIndex) -> None:
+        self.index = index
+        self.reader = RowReader(index)
+        self.at = 0
+        self.touched = False
+        self.filter: LogFilter | None = None
+        self.errors_only = False
+        self.matches = array("q")
+        self.only_matches = False
+        self._shown: Sequence[int] | None = None
+        self._seen = 0
+
+    def __len__(self) -> int:
+        return self.index.rows if self._shown is None else len(self._shown)
+
+    @property
+    def is_filtered(self) -> bool:
+        return self._shown is not None
+
+    def row(self, place: int) -> Row:
+        return self.reader.row(self.number(place))
+
+    def number(self, place: int) -> int:
+        """The row at a place of what is shown."""
+        return place if self._shown is None else int(self._shown[place])
+
+    @property
+    def place(self) -> int:
+        """Of the cursor, among what is shown."""
+        return (
+            self.at if self._shown is None else min(bisect_left(self._shown, self.at), max(0, len(self) - 1))
+        )
+
+    def is_match(self, number: int) -> bool:
+        at = bisect_left(self.matches, number)
+        return at < len(self.matches) and self.matches[at] == number
+
+    def match_place(self) -> int:
+        """How many matches there are up to the cursor, its own row included."""
+        return bisect_right(self.matches, self.at)
+
+    def move_to(self, place: int) -> None:
+        if len(self):
+            self.at = self.number(min(max(0, place), len(self) - 1))
+
+    def go_to(self, number: int) -> None:
+        """To the row, or the nearest after it that is shown, or the last."""
+        self.at = number
+        if self._shown is not None and len(self):
+            self.at = self.number(min(bisect_left(self._shown, number), len(self) - 1))
+
+    def jump(self, by: Jump) -> bool:
+        """Along the index until a row is shown; whether there is one."""
+        found = by(self.at)
+        while found is not None and not self._shows(found):
+            found = by(found)
+        if found is not None:
+            self.at = found
+        return found is not None
+
+    def jump_to_match(self, *, forward: bool) -> bool:
+        """To the next match that is shown, or the one before; round the end where there is none."""
+        count = len(self.matches)
+        at = bisect_right(self.matches, self.at) if forward else bisect_left(self.matches, self.at) - 1
+        for turn in range(count):
+            number = self.matches[(at + (turn if forward else -turn)) % count]
+            if self._shows(number):
+                self.at = number
+                return True
+        return False
+
+    def jump_step(self, *, forward: bool) -> bool:
+        """To the first row of the step after this one, or of the one before; whether there is one.
+
+        From amid a step, back is to its own first row where that is shown.
+        """
+        return self.jump(self.index.next_step if forward else self._step_before)
+
+    def _step_before(self, row: int) -> int | None:
+        first = row
+        while first > 0 and self.index.steps[first - 1] == self.index.steps[row]:
+            first -= 1
+        return self.index.previous_step(row) if first == row else first
+
+    def set_filter(self, wanted: LogFilter | None) -> None:
+        """Show the rows that pass, but for its text."""
+        self.filter = wanted
+        self._select()
+
+    def set_errors_only(self, on: bool) -> None:
+        self.errors_only = on
+        self._select()
+
+    def set_only_matches(self, on: bool) -> None:
+        self.only_matches = on
+        self._select()
+
+    def found(self, rows: Sequence[int]) -> None:
+        """More rows that match, all after those before."""
+        self.matches.extend(rows)
+        if self.only_matches:
+            self._select()
+
+    def forget_matches(self) -> None:
+        self.matches = array("q")
+        if self.only_matches:
+            self.only_matches = False
+            self._select()
+
+    def grown(self) -> None:
+        """The index has more rows."""
+        if self._shown is not None and self.index.rows > self._seen:
+            self._select()
+
+    def _shows(self, number: int) -> bool:
+        if self._shown is None:
+            return True
+        at = bisect_left(self._shown, number)
+        return at < len(self._shown) and self._shown[at] == number
+
+    def _select(self) -> None:
+        structured = self.filter is not None and bool(replace(self.filter, text=""))
+        self._seen = self.index.rows
+        if not structured and not self.errors_only:
+            self._shown = self.matches if self.only_matches else None
+        else:
+            from tui.logfile.filters import LogFilter, select
+
+            wanted = replace(self.filter or LogFilter(), text="")
+            if self.errors_only:
+                wanted = replace(wanted, errors=True)
+            selected = select(self.index, wanted).tolist()
+            kept = set(self.matches) if self.only_matches else None
+            self._shown = [row for row in selected if row in kept] if kept is not None else selected
+        self.go_to(self.at)
+
+
+def parse(typed: str) -> LogFilter:
+    """What was typed at ``/``. Raises the tables' FilterError, for what cannot be searched for, too."""
+    from tui.logfile import filters
+    from tui.logfile.search import Query, SearchError
+
+    try:
+        wanted = filters.parse_filter(typed)
+        if wanted.text:
+            Query(wanted.text).pattern()
+    except (filters.FilterError, SearchError) as error:
+        raise FilterError(str(error)) from None
+    return wanted

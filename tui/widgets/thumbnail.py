@@ -1,0 +1,106 @@
+"""The images of a firing, or of its step, as half-blocks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rich.style import Style
+
+from tui.drawing import Piece, fit
+from tui.episode.pictures import GAP, Picture, Way, pictures_of
+from tui.logfile.assets import Asset
+from tui.models import Snapshot
+from tui.screens.base import Pane
+
+LEAST_COLUMNS = 24
+"""A picture has at least so many, or there is one less beside it."""
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    images: tuple[Asset, ...]
+    columns: int
+    rows: int
+    way: Way
+    most: int
+
+
+class Thumbnail(Pane):
+    """Decodes in a thread, one request at a time: what was asked for meanwhile is the next. ``note``: whose
+    images they are, where they are not the firing's own."""
+
+    scope = ("log",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._images: tuple[Asset, ...] = ()
+        self._pictures: tuple[Picture, ...] = ()
+        self._shown: _Wanted | None = None
+        self._busy = False
+        self.note = ""
+        self.why_none = ""
+
+    def give(self, images: tuple[Asset, ...], note: str, why_none: str = "") -> None:
+        """Show these. ``why_none``: why no image is drawn though there is one."""
+        self._images, self.note, self.why_none = images, note, why_none
+        self._draw_soon()
+        self.redraw()
+
+    def title(self, snapshot: Snapshot) -> list[Piece]:
+        more = len(self._images) - len(self._pictures)
+        told = self.note or ", ".join(picture.name for picture in self._pictures)
+        return [
+            (f" {told}", self.drawing.dim),
+            (f", {more} more" if more > 0 and self._pictures else "", self.drawing.dim),
+        ]
+
+    def on_resize(self) -> None:
+        self._draw_soon()
+
+    def line(self, y: int, width: int) -> Iterable[Piece]:
+        if self.why_none:
+            return [(f" {self.why_none}", self.drawing.dim)] if y == 0 else ()
+        if not self._images:
+            return [(" no image", self.drawing.dim)] if y == 0 else ()
+        pieces: list[Piece] = []
+        for picture in self._pictures:
+            pieces += self._line_of(picture, y)
+            pieces.append((" " * GAP, Style.null()))
+        return pieces
+
+    def _line_of(self, picture: Picture, y: int) -> list[Piece]:
+        if y == 0:
+            return [(fit(picture.name, picture.width, cut=self.drawing.glyphs.cut), self.drawing.dim)]
+        if picture.problem:
+            start = (y - 1) * picture.width
+            return [(fit(picture.problem[start : start + picture.width], picture.width), self.drawing.warn)]
+        if y - 1 >= len(picture.lines):
+            return [(" " * picture.width, Style.null())]
+        drawn = [(segment.text, segment.style or Style.null()) for segment in picture.lines[y - 1]]
+        used = sum(len(text) for text, _ in drawn)
+        return [*drawn, (" " * (picture.width - used), Style.null())]
+
+    def _wanted(self) -> _Wanted:
+        width, height = self.content_size
+        coloured = self.drawing.coloured and not self.drawing.ascii and not self.app.no_color
+        way: Way = "half" if coloured and self.centre.preferences.images == "half" else "ascii"
+        images = () if self.why_none else self._images
+        return _Wanted(images, width, height, way, max(1, width // LEAST_COLUMNS))
+
+    def _draw_soon(self) -> None:
+        if not self._busy and self._wanted() != self._shown:
+            self._busy = True
+            self.centre.spawn(self._draw())
+
+    async def _draw(self) -> None:
+        try:
+            while (wanted := self._wanted()) != self._shown and self.is_attached:
+                drawn = await asyncio.to_thread(
+                    pictures_of, wanted.images, wanted.columns, wanted.rows, wanted.way, most=wanted.most
+                )
+                self._pictures, self._shown = drawn, wanted
+        finally:
+            self._busy = False
+        self.redraw()
