@@ -214,6 +214,8 @@ class View(Screen[None], inherit_bindings=False):
             self.centre.touched()
 
     async def on_key(self, event: events.Key) -> None:
+        if self.prompt.display:
+            return  # what is typed goes to the line, and to its own keys
         action = self.centre.keymap.action(event.key, *self.scopes)
         if action is not None:
             event.stop()

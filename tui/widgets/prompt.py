@@ -74,8 +74,6 @@ class Prompt(Horizontal):
             event.stop()
             self._on_change(self._before)
             self._close()
-        elif self._line.has_focus and event.key != "enter":
-            event.stop()  # no key is an action while something is typed
 
     def _close(self) -> None:
         self.display = False
