@@ -62,8 +62,8 @@ class Dialect:
 def _input(name: str, value: Any, wire_type: str) -> Any:
     try:
         return deserialize_value(value, wire_type)
-    except ValueError as error:
-        raise ValueError(f"input {name!r}: {error}") from None
+    except Exception as error:  # a damaged picture raises many kinds
+        raise ValueError(f"input {name!r}: {error or type(error).__name__}") from None
 
 
 def _types(ports: list[PortDef]) -> dict[str, str]:

@@ -80,8 +80,11 @@ class HostedNodeset:
             return await self._call_batched(fn, inputs, config, execution, caller)
         began = time.perf_counter()
         place = _place(fn, execution)
-        own = self._store(place[0], execution.get("signals", ()))
-        containers = RecordingContainers(execution.get("containers", {}))
+        try:
+            own = self._store(place[0], execution.get("signals", ()))
+            containers = RecordingContainers(execution.get("containers", {}))
+        except Exception as error:  # no run of ours sends such
+            return {"error": describe(error)}
         containers.update(own.granted(container.id for container in self._owned))
         context = NodeContext(
             containers,

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import time
 from typing import Any, Awaitable, Callable, Sequence
@@ -17,13 +16,20 @@ from aiohttp import web
 from engine.components.env_panel import BaseEnvPanel
 from engine.hosting import codec
 from engine.hosting.forward import BadOutput
+from engine.hosting.host_bodies import (
+    JSON,
+    MSGPACK,
+    dict_of,
+    execution_of,
+    read_body,
+    text_of,
+    value_of,
+)
 from engine.hosting.host_dialects import Dialect
 from engine.hosting.host_manifest import VERSION
 from engine.hosting.host_nodes import HostedNodeset, describe, node_words
 
 CALLER_HEADER = "X-Evaltower-Caller"
-MSGPACK = "application/msgpack"
-_JSON = "application/json"
 _KEEP_ALIVE_SEC = 7 * 24 * 3600.0  # the client is the one that closes: a call must never cross a closing
 _LOOPBACK = "127.0.0.1"
 
@@ -87,15 +93,15 @@ def _application(hosted: HostedNodeset, run: str, middlewares: Sequence[Any]) ->
         return await hosted.nodeset.get_eval_metadata()
 
     async def evict(request: web.Request, body: Any) -> Any:
-        key = _field(body, "key")
+        key = text_of(body, "key")
         return {"ok": True, "key": key, "evicted": await hosted.evict(key)}
 
     async def callers(request: web.Request, body: Any) -> Any:
-        hosted.batchers.caller(_field(body, "id"), bool(_field(body, "live")))
+        hosted.batchers.caller(text_of(body, "id"), bool(value_of(body, "live")))
         return {"ok": True}
 
     async def end_run(request: web.Request, body: Any) -> Any:
-        await hosted.end_run(_field(body, "run"))
+        await hosted.end_run(text_of(body, "run"))
         return {"ok": True}
 
     def asked_tool(request: web.Request) -> str:
@@ -106,7 +112,7 @@ def _application(hosted: HostedNodeset, run: str, middlewares: Sequence[Any]) ->
 
     async def load(request: web.Request, body: Any) -> Any:
         tool = hosted.tools[asked_tool(request)]
-        return (await hosted.batchers.get(tool, body.get("config") or {})).record
+        return (await hosted.batchers.get(tool, dict_of(body, "config"))).record
 
     async def call(request: web.Request) -> web.Response:
         fn = asked_tool(request)
@@ -115,17 +121,18 @@ def _application(hosted: HostedNodeset, run: str, middlewares: Sequence[Any]) ->
             as_json=request.content_type != MSGPACK,
             of_a_run=CALLER_HEADER in request.headers,
         )
-        body = _body(await request.read(), request.content_type)
+        body = read_body(await request.read(), request.content_type)
+        config = dict_of(body, "config")
         try:
-            execution = dialect.execution(body.get("_exec") or {})
-            inputs = dialect.inputs(body.get("inputs") or {})
+            execution = dialect.execution(execution_of(body))
+            inputs = dialect.inputs(dict_of(body, "inputs"))
         except ValueError as error:
             raise web.HTTPBadRequest(text=f"{fn}: {error}") from None
         caller = request.headers.get(CALLER_HEADER) or None
         this_call = object()
         under_way[this_call] = time.monotonic()
         try:
-            reply = await hosted.call(fn, inputs, body.get("config") or {}, execution, caller)
+            reply = await hosted.call(fn, inputs, config, execution, caller)
         finally:
             del under_way[this_call]
         status = 500 if "error" in reply else 200
@@ -164,10 +171,10 @@ def _add_panel(app: web.Application, panel: BaseEnvPanel) -> None:
         return await panel.get_options(request.match_info["name"])
 
     async def field(request: web.Request, body: Any) -> Any:
-        return await panel.on_field_change(request.match_info["name"], _field(body, "value"))
+        return await panel.on_field_change(request.match_info["name"], value_of(body, "value"))
 
     async def action(request: web.Request, body: Any) -> Any:
-        return await panel.on_action(request.match_info["name"], body.get("params") or {})
+        return await panel.on_action(request.match_info["name"], dict_of(body, "params"))
 
     app.router.add_get("/env-panel/state", _route(state))
     app.router.add_get("/env-panel/info", _route(info))
@@ -178,7 +185,7 @@ def _add_panel(app: web.Application, panel: BaseEnvPanel) -> None:
 
 def _route(answer: _Answer) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def handle(request: web.Request) -> web.Response:
-        body = _body(await request.read(), request.content_type)
+        body = read_body(await request.read(), request.content_type)
         try:
             return _respond(request, 200, await answer(request, body), request.path)
         except web.HTTPException:
@@ -198,23 +205,4 @@ def _respond(
         data = encode(reply)
     except TypeError as error:
         status, data = 500, encode({"error": describe(BadOutput(f"{what}: {error}"))})
-    return web.Response(body=data, status=status, content_type=MSGPACK if packed else _JSON)
-
-
-def _body(data: bytes, content_type: str) -> Any:
-    if not data:
-        return {}
-    packed = content_type == MSGPACK
-    try:
-        body = codec.decode_writable(data) if packed else json.loads(data)
-    except codec.NOT_A_MESSAGE as error:
-        raise web.HTTPBadRequest(text=f"the body is not {MSGPACK if packed else _JSON}: {error}") from None
-    if not isinstance(body, dict):
-        raise web.HTTPBadRequest(text=f"the body must be a dict, not {type(body).__name__}")
-    return body
-
-
-def _field(body: Any, name: str) -> Any:
-    if name not in body:
-        raise web.HTTPBadRequest(text=f"the body has no {name!r}")
-    return body[name]
+    return web.Response(body=data, status=status, content_type=MSGPACK if packed else JSON)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -236,23 +237,64 @@ async def test_json_is_understood_and_answered_in_json(start: Start) -> None:
             assert (await response.json())["error"]["type"] == "ValueError"
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "message"),
-    [
-        ("/call/zoo__do", b"{", "the body is not application/json"),
-        ("/call/zoo__do", b"[1]", "the body must be a dict, not list"),
-        ("/callers", b'{"id": "a"}', "the body has no 'live'"),
-    ],
+NO_SENSE = [
+    ("/call/zoo__do", b"{", "the body is not application/json"),
+    ("/call/zoo__do", b"[1]", "the body must be a dict, not list"),
+    ("/call/zoo__do", b'{"inputs": [1]}', "'inputs' must be a dict, not list"),
+    ("/call/zoo__do", b'{"config": "x"}', "'config' must be a dict, not str"),
+    ("/call/zoo__do", b'{"_exec": 3}', "'_exec' must be a dict, not int"),
+    ("/call/zoo__do", b'{"_exec": {"step": "1"}}', "'_exec' has a str as 'step', not a int"),
+    ("/call/zoo__do", b'{"inputs": {"value": {"__ndarray__": "%%%", "dtype": "f4"}}}', "input 'value'"),
+    ("/callers", b'{"id": "a"}', "the body has no 'live'"),
+    ("/callers", b'{"id": ["a"], "live": true}', "'id' must be text, not list"),
+    ("/containers/evict", b'{"key": {}}', "'key' must be text, not dict"),
+    ("/runs/end", b'{"run": 1}', "'run' must be text, not int"),
+    ("/load/zoo__do", b'{"config": []}', "'config' must be a dict, not list"),
+    ("/env-panel/action/play", b'{"params": 1}', "'params' must be a dict, not int"),
+]
+WRONG = (None, True, -1, 1.5, "x", [], [[]], {}, {"a": [1]}, {"__ndarray__": 3}, {"type": 3, "states": 3})
+POSTS = {
+    "/call/zoo__do": ("inputs", "config", "_exec"),
+    "/callers": ("id", "live"),
+    "/containers/evict": ("key",),
+    "/runs/end": ("run",),
+    "/load/zoo__do": ("config",),
+    "/env-panel/action/play": ("params",),
+    "/env-panel/field/split": ("value",),
+}
+EXECUTION = (
+    "execution_id",
+    "node_id",
+    "step",
+    "key",
+    "episode",
+    "containers",
+    "signals",
+    "results",
+    "grants",
 )
-async def test_a_request_that_makes_no_sense_is_told_so(
-    start: Start, path: str, body: bytes, message: str
-) -> None:
+
+
+async def test_a_request_that_makes_no_sense_is_told_so(start: Start) -> None:
     host = await start()
     connector = aiohttp.UnixConnector(host.process.url.removeprefix("unix:"))
     headers = {"Content-Type": "application/json"}
-    async with (
-        aiohttp.ClientSession("http://host", connector=connector) as session,
-        session.post(path, data=body, headers=headers) as response,
-    ):
-        assert response.status == 400
-        assert message in await response.text()
+    async with aiohttp.ClientSession("http://host", connector=connector, headers=headers) as session:
+        for path, body, message in NO_SENSE:
+            async with session.post(path, data=body, headers={"X-Evaltower-Caller": "run/0"}) as response:
+                assert (response.status, message in await response.text()) == (400, True), body
+
+
+async def test_no_body_whatever_is_answered_without_a_reason(start: Start) -> None:
+    host = await start()
+    connector = aiohttp.UnixConnector(host.process.url.removeprefix("unix:"))
+    bodies = [(path, {field: wrong}) for path, fields in POSTS.items() for field in fields for wrong in WRONG]
+    bodies += [("/call/zoo__do", {"_exec": {name: wrong}}) for name in EXECUTION for wrong in WRONG]
+    bodies += [("/call/zoo__do", {"_exec": {"containers": {"c": wrong}}}) for wrong in WRONG]
+    async with aiohttp.ClientSession("http://host", connector=connector) as session:
+        for path, body in bodies:
+            for headers in ({}, {"X-Evaltower-Caller": "run/0"}):
+                async with session.post(path, json=body, headers=headers) as response:
+                    told = await response.text()
+                    assert response.status in (200, 400) or "error" in json.loads(told), (path, body, told)
+    assert (await host.do("echo", value=1)).outputs == {"value": 1}
