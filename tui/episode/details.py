@@ -18,6 +18,10 @@ from tui.logfile.rows import MAX_RECORD_BYTES, Record, Row, RowReader
 AT_ONCE_BYTES = 256 * 1024
 AT_ONCE_LINES, ALL_LINES = 1_500, 50_000
 RAW_CHARACTERS = 4_000
+_PAYLOAD = ("inputs", "outputs", "inner_log", "error")
+_HEAD = ("step", "node_id", "node_label", "node_type", "transfer_bytes")
+_TIMES = ("duration_ms", "queue_wait_ms", "compute_ms", "transport_ms")
+_TOLD = frozenset((*_PAYLOAD, *_HEAD, *_TIMES))
 LOOKED_AT_FOR_A_FRAME = 48
 """Rows around one without an image that are looked at for its step's."""
 
@@ -82,8 +86,7 @@ class DetailReader:
         error = record.fields.get("error") or head.error
         if error:
             yield inked("")
-            text = error if isinstance(error, str) else scalar_text(error)
-            yield from (inked(line.expandtabs(4), "bad") for line in text.split("\n"))
+            yield from _error_lines(error if isinstance(error, str) else scalar_text(error))
         yield inked("")
         if record.problem:
             yield from _unread(record, wanted)
@@ -124,6 +127,14 @@ class DetailReader:
             yield other
 
 
+def _error_lines(error: str) -> Iterator[InkedLine]:
+    """A traceback's last line says what is wrong, so it comes first."""
+    if error.startswith("Traceback "):
+        yield inked(error.rstrip().rpartition("\n")[2], "bad")
+        yield inked("")
+    yield from (inked(line.expandtabs(4), "bad") for line in error.rstrip("\n").split("\n"))
+
+
 def _title(row: Row) -> str:
     return f"row {row.number + 1}  step {row.head.step}  {row.head.node_id}"
 
@@ -149,10 +160,9 @@ def _sections(fields: Mapping[str, Any], *, whole: bool) -> Iterator[InkedLine]:
             else:
                 yield from value_lines("-", entry, indent=2, whole=whole)
         yield inked("")
-    known = ("inputs", "outputs", "inner_log", "error", "node_id", "node_label")
     yield inked("firing", "strong")
     for name, value in fields.items():
-        if name not in known and value not in (None, "", {}, []):
+        if name not in _TOLD and value not in (None, "", {}, []):
             yield from value_lines(name, value, indent=2, whole=whole)
 
 

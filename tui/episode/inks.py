@@ -61,7 +61,7 @@ def _fitting(text: str, room: int) -> str:
     if len(head) == len(text):
         return head
     blank = head.rfind(" ") + 1
-    return head[:blank] if blank > len(head) // 2 else head
+    return head[:blank] if blank > len(head) // 3 else head
 
 
 def cut_lines(lines: Sequence[InkedLine], most: int, told: str) -> list[InkedLine]:

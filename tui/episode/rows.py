@@ -36,6 +36,7 @@ class LogRows:
         self.matches = array("q")
         self.only_matches = False
         self._shown: Sequence[int] | None = None
+        self._hits: Sequence[int] = self.matches
         self._seen = 0
 
     def __len__(self) -> int:
@@ -59,13 +60,17 @@ class LogRows:
             self.at if self._shown is None else min(bisect_left(self._shown, self.at), max(0, len(self) - 1))
         )
 
+    @property
+    def hits(self) -> Sequence[int]:
+        """The matches that are shown."""
+        return self._hits
+
     def is_match(self, number: int) -> bool:
-        at = bisect_left(self.matches, number)
-        return at < len(self.matches) and self.matches[at] == number
+        return _holds(self.matches, number)
 
     def match_place(self) -> int:
-        """How many matches there are up to the cursor, its own row included."""
-        return bisect_right(self.matches, self.at)
+        """How many hits there are up to the cursor, its own row included."""
+        return bisect_right(self.hits, self.at)
 
     def move_to(self, place: int) -> None:
         if len(self):
@@ -87,15 +92,12 @@ class LogRows:
         return found is not None
 
     def jump_to_match(self, *, forward: bool) -> bool:
-        """To the next match that is shown, or the one before; round the end where there is none."""
-        count = len(self.matches)
-        at = bisect_right(self.matches, self.at) if forward else bisect_left(self.matches, self.at) - 1
-        for turn in range(count):
-            number = self.matches[(at + (turn if forward else -turn)) % count]
-            if self._shows(number):
-                self.at = number
-                return True
-        return False
+        """To the next hit, or the one before; round the end where there is none. Whether there is any."""
+        hits = self.hits
+        at = bisect_right(hits, self.at) if forward else bisect_left(hits, self.at) - 1
+        if len(hits):
+            self.at = hits[at % len(hits)]
+        return bool(len(hits))
 
     def jump_step(self, *, forward: bool) -> bool:
         """To the first row of the step after this one, or of the one before; whether there is one.
@@ -128,9 +130,12 @@ class LogRows:
         self.matches.extend(rows)
         if self.only_matches:
             self._select()
+        else:
+            self._find_hits()
 
     def forget_matches(self) -> None:
         self.matches = array("q")
+        self._hits = self.matches
         if self.only_matches:
             self.only_matches = False
             self._select()
@@ -143,8 +148,13 @@ class LogRows:
     def _shows(self, number: int) -> bool:
         if self._shown is None:
             return True
-        at = bisect_left(self._shown, number)
-        return at < len(self._shown) and self._shown[at] == number
+        return _holds(self._shown, number)
+
+    def _find_hits(self) -> None:
+        if self._shown is None or self._shown is self.matches:
+            self._hits = self.matches
+        else:
+            self._hits = sorted(set(self.matches).intersection(self._shown))
 
     def _select(self) -> None:
         structured = self.filter is not None and bool(replace(self.filter, text=""))
@@ -160,7 +170,13 @@ class LogRows:
             selected = select(self.index, wanted).tolist()
             kept = set(self.matches) if self.only_matches else None
             self._shown = [row for row in selected if row in kept] if kept is not None else selected
+        self._find_hits()
         self.go_to(self.at)
+
+
+def _holds(rows: Sequence[int], number: int) -> bool:
+    at = bisect_left(rows, number)
+    return at < len(rows) and rows[at] == number
 
 
 def parse(typed: str) -> LogFilter:

@@ -50,11 +50,10 @@ def is_doubtful(line: Line) -> bool:
 
 
 def episode_columns(
-    metrics: Sequence[str], step_of: Callable[[Going], str], drawing: Callable[[], Drawing]
+    metrics: Sequence[str], tasks: bool, step_of: Callable[[Going], str], drawing: Callable[[], Drawing]
 ) -> list[Column[Line]]:
-    """step_of: how far an episode is that goes on. drawing: as it is when a cell is drawn.
-
-    Of the metrics, the first stays longest where there is no room.
+    """tasks: there are several. step_of: how far an episode is that goes on. drawing: as it is when a cell is
+    drawn. Of the metrics, the first stays longest where there is no room.
     """
 
     def mark(line: Line) -> Style:
@@ -73,11 +72,11 @@ def episode_columns(
         *(_metric_column(name, place) for place, name in enumerate(metrics)),
         Column("steps", "steps", 7, _of("step_count"), text=steps, align="right", drop=4),
         Column("sec", "sec", 7, _of("elapsed_sec"), text=_seconds, align="right", drop=5),
-        Column("scene", "scene", 12, _of("scene_id"), drop=7),
-        Column("task", "task", 12, lambda line: line.task, drop=6),
-        Column("seed", "seed", 10, _of("seed"), align="right", drop=9),
-        Column("worker", "w", 3, lambda line: line.worker_id, align="right", drop=8),
-        Column("note", "what", 0, _note),
+        *([Column("task", "task", 12, _task, drop=6)] if tasks else []),
+        Column("scene", "scene", 12, _of("scene_id"), drop=20),
+        Column("worker", "w", 3, lambda line: line.worker_id, align="right", drop=21),
+        Column("seed", "seed", 10, _of("seed"), align="right", drop=22),
+        Column("note", "what", 0, _note, least=24),
     ]
 
 
@@ -90,7 +89,9 @@ def _metric_column(name: str, place: int) -> Column[Line]:
         return "" if known is None else _short(known)
 
     width = min(METRIC_MOST, max(METRIC_LEAST, len(name)))
-    return Column(name, name, width, value, text=text, align="right", drop=1 if not place else 10 + place)
+    return Column(
+        name, name, width, value, text=text, align="right", drop=1 if not place else 7 + min(place, 12)
+    )
 
 
 def _short(value: float) -> str:
@@ -109,6 +110,10 @@ def _of(field: str) -> Callable[[Line], Any]:
 def _episode(line: Line) -> str:
     repeat = f"r{line.repeat}" if isinstance(line, EpisodeRow) and line.repeat > 1 else ""
     return f"{line.episode_index}{repeat}"
+
+
+def _task(line: Line) -> str:
+    return line.task
 
 
 def _ended(line: Line) -> str:

@@ -30,13 +30,13 @@ class EpisodesPane(VirtualTable[Line]):
 
     def __init__(self) -> None:
         self._detail: RunDetail | None = None
-        self._metrics: tuple[str, ...] = ()
+        self._shape: tuple[tuple[str, ...], bool] = ((), False)
         self._finished: Sequence[EpisodeRow] = ()
         self._going: tuple[Going, ...] = ()
         self._wanted_filter = ""
         self._drilled = False
         self.following = False
-        columns = episode_columns((), self._step_of, lambda: self.drawing)
+        columns = episode_columns((), False, self._step_of, lambda: self.drawing)
         super().__init__(TableModel(columns, line_id, is_fault=_is_fault))
 
     def title(self, snapshot: Snapshot) -> list[Piece]:
@@ -60,10 +60,11 @@ class EpisodesPane(VirtualTable[Line]):
 
     def _take(self, lines: Sequence[Line], detail: RunDetail | None) -> None:
         metrics = tuple(dict.fromkeys(name for row in self._finished for name in row.metrics))
+        shape = (metrics, len({line.task for line in lines if line.task}) > 1)
         columns = None
-        if metrics != self._metrics:
-            self._metrics = metrics
-            columns = episode_columns(metrics, self._step_of, lambda: self.drawing)
+        if shape != self._shape:
+            self._shape = shape
+            columns = episode_columns(*shape, self._step_of, lambda: self.drawing)
         self.set_rows(lines, columns)
         if self._wanted_filter and self._finished:
             self._try_wanted_filter()

@@ -58,7 +58,7 @@ class LogScreen(View):
         self.bar = EpisodeBar()
         self.rows_view = LogView(self.session, self.moved)
         self.record = RecordView()
-        self.frame = Thumbnail()
+        self.frame = Thumbnail(self.bars_changed)
         self.parts: dict[Part, Pane] = {"rows": self.rows_view, "record": self.record, "frame": self.frame}
         self.area = Container(*self.parts.values())
         self.active: Part = "rows"
@@ -172,6 +172,8 @@ class LogScreen(View):
     def moved(self) -> None:
         """The cursor may stand on another row."""
         self._keep_position()
+        if (rows := self.session.rows) is not None and not rows.touched:
+            self.rows_view.reveal()
         self.rows_view.keep_visible()
         self.look_at_row()
         self.bars_changed()

@@ -47,7 +47,9 @@ def _jump(screen: LogScreen, to: Callable[[LogRows], bool], told: str) -> None:
         return
     if to(rows):
         screen.session.following = False
-        screen.rows_view.touch()
+        rows.touched = True
+        screen.rows_view.reveal()
+        screen.moved()
     else:
         hidden = " that the filter shows" if rows.is_filtered else ""
         screen.centre.tell(told + hidden)

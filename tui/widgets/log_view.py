@@ -103,7 +103,8 @@ class LogView(Pane):
         session = self._session
         if session.search_problem:
             return f": {session.search_problem}"
-        count = f"{len(rows.matches)} {'match' if len(rows.matches) == 1 else 'matches'}"
+        hits = len(rows.hits)
+        count = f"{hits} {'match' if hits == 1 else 'matches'}"
         if not session.found_all:
             return f": {count}, {session.searched:.0%} searched"
         return f": {rows.match_place()} of {count}" if rows.is_match(rows.at) else f": {count}"
@@ -139,6 +140,12 @@ class LogView(Pane):
         if (rows := self.rows) is not None:
             rows.touched = True
         self._moved()
+
+    def reveal(self) -> None:
+        """Where the cursor is out of sight, into the middle of what is around it."""
+        if (rows := self.rows) is not None and not self.top < rows.place < self.top + self.page - 1:
+            self.top = max(0, rows.place - self.page // 2)
+        self.keep_visible()
 
     def keep_visible(self) -> None:
         """Scroll so that the cursor is seen, with a line around it where there is one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from rich.style import Style
@@ -28,13 +28,14 @@ class _Wanted:
 
 
 class Thumbnail(Pane):
-    """Decodes in a thread, one request at a time: what was asked for meanwhile is the next. ``note``: whose
-    images they are, where they are not the firing's own."""
+    """Decodes in a thread, one request at a time: what was asked for meanwhile is the next. ``drawn`` is told
+    at the end. ``note``: whose images they are, where they are not the firing's own."""
 
     scope = ("log",)
 
-    def __init__(self) -> None:
+    def __init__(self, drawn: Callable[[], None]) -> None:
         super().__init__()
+        self._drawn = drawn
         self._images: tuple[Asset, ...] = ()
         self._pictures: tuple[Picture, ...] = ()
         self._shown: _Wanted | None = None
@@ -103,4 +104,6 @@ class Thumbnail(Pane):
                 self._pictures, self._shown = drawn, wanted
         finally:
             self._busy = False
-        self.redraw()
+        if self.is_attached:
+            self.redraw()
+            self._drawn()

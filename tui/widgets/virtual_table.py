@@ -215,6 +215,7 @@ class VirtualTable(Pane, Generic[R]):
 
     def on_resize(self) -> None:
         self._keep_visible()
+        self.redraw()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
