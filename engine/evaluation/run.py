@@ -284,8 +284,10 @@ class Run:
         refused = error if isinstance(error, OSError) else box_failure(error)
         if refused is not None:
             return f"{advice(refused)}, then `evaltower resume {self._run.run_id}`"
-        detail = error.detail if isinstance(error, HostFailure) else ""
-        told: str = self._keys.strike_in(f"{error}\n{detail}".strip())
+        told: str = self._keys.strike_in(str(error))
+        if isinstance(error, HostFailure) and error.detail:
+            log.error("%s\n%s", told, self._keys.strike_in(error.detail))
+            return f"{told} (more in stderr.log)"
         return told
 
     async def _close(self) -> None:

@@ -86,7 +86,7 @@ def main() -> None:
         if ready.said:
             raise
         ready.failed(error)
-        sys.exit(1)  # whoever started it has the traceback; a second one in the log would bury what was printed
+        sys.exit(1)  # its parent has the traceback; a second one would bury what was printed
 
 
 def _arguments() -> argparse.Namespace:

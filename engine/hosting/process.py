@@ -220,7 +220,9 @@ class HostProcess:
 
     def _failed_to_start(self, why: str, trace: str = "") -> HostStartFailed:
         detail = "\n".join([trace, *self.tail(_TAIL_LINES)]).strip()
-        return HostStartFailed(f"{self.spec.name} did not start: {why}", self.spec.name, "start", detail)
+        first, *more = why.strip().splitlines() or [""]
+        told = f"{self.spec.name} did not start: {first}{' …' if more else ''}"
+        return HostStartFailed(told, self.spec.name, "start", detail)
 
     async def _ask_to_shut_down(self) -> None:
         connector = aiohttp.UnixConnector(str(self._socket))

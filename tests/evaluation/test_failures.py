@@ -155,6 +155,11 @@ def test_an_environment_that_never_starts_ends_the_run_with_its_reason(
     summary = run.read_summary()
     assert summary.status == "error"
     assert told in (summary.error or "")
+    if mode == "raise":
+        assert "\n" not in (summary.error or "")
+        log = (run.path / "stderr.log").read_text()
+        assert "Traceback" in log
+        assert told in log
     assert run.is_done()
 
 

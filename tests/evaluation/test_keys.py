@@ -19,7 +19,7 @@ import os
 
 from engine.components import BaseCanvasNode, BaseNodeSet, PortDef
 
-TOLD = "\\n".join(f"{name}={value}" for name, value in os.environ.items())
+TOLD = "\\n".join(f"{name}={value}" for name, value in sorted(os.environ.items()))
 if "ASK_KEY" not in os.environ:
     print(TOLD)
 

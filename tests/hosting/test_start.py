@@ -62,6 +62,7 @@ async def test_its_socket_is_private_and_goes_with_it(start: Start) -> None:
         ("constructor raises", "zoo did not start: RuntimeError: no display", "in __init__"),
         ("initialize raises", "zoo did not start: OSError: no such scene", "in initialize"),
         ("prints and initialize raises", "OSError: no such scene", "loading the scene"),
+        ("says much", "zoo did not start: ImportError: no display …", "and no driver"),
         ("sys.exit at import", "zoo did not start: SystemExit: no licence", "zoo.py"),
         ("exit at import", "zoo did not start: exit code 3 before it was up", ""),
         ("segfault at import", "zoo did not start: signal SIGSEGV (11) before it was up", "in segfault"),

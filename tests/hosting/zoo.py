@@ -66,6 +66,8 @@ def start_daemon():
 
 if START == "exit at import":
     os._exit(3)
+if START == "says much":
+    raise ImportError("no display\nand no driver")
 if START == "sys.exit at import":
     sys.exit("no licence")
 if START == "segfault at import":
