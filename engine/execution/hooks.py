@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 import msgspec
 import numpy
+import psutil
 
 from engine.execution.canonical import UNENCODABLE, plain
 from engine.graph.model import Hook
@@ -129,8 +130,7 @@ async def _said(hook: Hook, message: bytes) -> bytes:
             _tell(transport, message)
             await listener.ended
     except BaseException as error:
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(transport.get_pid(), signal.SIGKILL)
+        _kill(transport)
         if isinstance(error, TimeoutError):
             raise _HookFailed(f"did not answer within {hook.timeout_ms} ms") from None
         raise
@@ -140,6 +140,20 @@ async def _said(hook: Hook, message: bytes) -> bytes:
     if code:
         raise _HookFailed(f"failed with exit code {code}" if code > 0 else f"ended by signal {-code}")
     return bytes(listener.said)
+
+
+def _kill(transport: asyncio.SubprocessTransport) -> None:
+    """A hook and all that it started, in sessions of their own too. What is a daemon by then ends with the
+    run, as does what a hook that answered leaves behind."""
+    below: list[psutil.Process] = []
+    if transport.get_returncode() is None:  # its pid is still its own
+        with suppress(psutil.Error):
+            below = psutil.Process(transport.get_pid()).children(recursive=True)
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(transport.get_pid(), signal.SIGKILL)
+    for process in below:
+        with suppress(psutil.Error):
+            process.kill()
 
 
 def _tell(transport: asyncio.SubprocessTransport, message: bytes) -> None:

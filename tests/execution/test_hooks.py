@@ -189,7 +189,15 @@ async def gone(pid: int) -> None:
             await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize("command", ["sleep 600 & echo $! > {pid}; wait", "sleep 600 & echo $! > {pid}"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sleep 600 & echo $! > {pid}; wait",
+        "sleep 600 & echo $! > {pid}",
+        "setsid sleep 600 & echo $! > {pid}; wait",
+        "setsid sh -c 'echo $$ > {pid}; sleep 600 > /dev/null' & wait",
+    ],
+)
 async def test_a_hook_that_does_not_end_is_killed_with_all_that_it_started(tmp_path, command: str):
     pid = tmp_path / "pid"
     late = hook("PreNodeExecute", command.format(pid=pid), "test__b", timeout_ms=500)
