@@ -30,6 +30,7 @@ class Slot:
 SLOTS: tuple[Slot, ...] = (
     Slot(1, "runs", "Runs", "tui.panes.runs:RunsPane", "left", 5),
     Slot(2, "queue", "Queue", "tui.panes.queue:QueuePane", "left", 2),
+    Slot(3, "workers", "Workers", "tui.panes.lanes:LanesPane", "right", 4),
     Slot(4, "episodes", "Episodes", "tui.panes.episodes:EpisodesPane", "right", 5),
 )
 """In the order of their numbers."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from engine.control.reports import RunReport
 from engine.store.records import EpisodeRow
 from engine.store.rundir import RunDir
+from tui import linking
 from tui.actions import Fact
 from tui.drawing import Piece
 from tui.episode.places import Place, PlaceError, place_of, place_of_unfinished
@@ -102,6 +103,10 @@ class EpisodesPane(VirtualTable[Line]):
         self._drilled = not self._finished
         place = self._next_place(0, _is_fault, include=True)
         self.go_to(place if place is not None else 0)
+
+    def moved(self) -> None:
+        if self.active:
+            linking.episodes_moved(self.centre, self.model.current)
 
     def facts(self) -> set[Fact]:
         found = super().facts()
