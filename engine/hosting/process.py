@@ -227,8 +227,11 @@ class HostProcess:
     async def _ask_to_shut_down(self) -> None:
         connector = aiohttp.UnixConnector(str(self._socket))
         with suppress(aiohttp.ClientError, OSError):
-            async with aiohttp.ClientSession(connector=connector) as session:
-                await session.post("http://host/shutdown")
+            async with (
+                aiohttp.ClientSession(connector=connector) as session,
+                session.post("http://host/shutdown") as response,
+            ):
+                await response.read()
 
     async def _take_down(self) -> None:
         """When the host ends, however it ends: nothing of it remains."""

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import stat
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -153,3 +155,29 @@ async def test_the_tail_is_of_this_start_alone(spec: Spec) -> None:
     await failure(spec("prints and initialize raises"))
     error = await failure(spec("exit at import"))
     assert error.detail == ""
+
+
+async def test_a_stop_leaves_no_connection_to_be_complained_of(spec: Spec) -> None:
+    complaints: list[dict[str, Any]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+    host = await HostProcess.start(spec(), 60)
+    told = asyncio.Event()
+
+    async def slowly(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """The host's answer, in two parts."""
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n")
+        await writer.drain()
+        await asyncio.sleep(0.1)
+        writer.write(b"{}")
+        await reader.read()
+        writer.close()
+        told.set()
+
+    path = host.url.removeprefix("unix:")
+    Path(path).unlink()
+    async with await asyncio.start_unix_server(slowly, path):
+        await host.stop(1)
+        await told.wait()
+    gc.collect()
+    assert complaints == []
