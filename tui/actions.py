@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Scope = Literal["global", "runs", "episodes", "log", "lanes", "copy"]
+Scope = Literal["global", "runs", "episodes", "log", "lanes", "form", "play", "copy"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 SCOPE_TITLES: Mapping[Scope, str] = {
     "global": "Everywhere",
@@ -18,6 +18,8 @@ SCOPE_TITLES: Mapping[Scope, str] = {
     "episodes": "Episodes",
     "log": "Log",
     "lanes": "Workers",
+    "form": "Form",
+    "play": "Play by hand",
     "copy": "After y",
 }
 
@@ -34,6 +36,7 @@ Fact = Literal[
     "mark",
     "view",
     "two runs",
+    "waiting",
     "match",
     "image",
     "file",
@@ -51,6 +54,7 @@ WHY_NOT: Mapping[Fact, str] = {
     "mark": "nothing is marked",
     "view": "there is no view to go back to",
     "two runs": "at least two runs must be in the comparison",
+    "waiting": "the run does not wait to be told",
     "match": "nothing was searched, or nothing matches",
     "image": "the row has no image",
     "file": "the row has no file",
@@ -143,7 +147,7 @@ _GLOBAL = (
         "global.play", (), "Run one episode step by step; nothing else starts meanwhile.", needs=("writable",)
     ),
     Action("global.servers", (), "Show the shared model servers."),
-    Action("global.graph", (), "Show the graph: nodes, wires and problems.", needs=("run",)),
+    Action("global.graph", (), "Show the run's graph, or a saved one: nodes, wires and problems."),
     Action("global.shutdown", (), "End the backend, after a typed yes.", needs=("writable",)),
 )
 
@@ -160,6 +164,12 @@ _RUNS = (
     Action("runs.hold", ("P",), "Hold this queued run back, or let it go.", needs=(*_CHANGES, "queued run")),
     Action("runs.cancel", ("x",), "Cancel: shows exactly what, and asks.", "cancel", (*_CHANGES, "live run")),
     Action("runs.kill", ("X",), "End at once, after its id was typed.", needs=(*_CHANGES, "live run")),
+    Action(
+        "runs.delete",
+        ("D",),
+        "Delete a run's folder, after its id was typed.",
+        needs=(*_CHANGES, "ended run"),
+    ),
     Action("runs.queue_down", ("J",), "Move down in the queue.", needs=(*_CHANGES, "queued run")),
     Action("runs.queue_up", ("K",), "Move up in the queue.", needs=(*_CHANGES, "queued run")),
     Action("runs.compare_add", ("c",), "Put into the comparison, or take out.", "compare", ("run",)),
@@ -209,6 +219,25 @@ _LANES = (
     Action("lanes.now", (".",), "Move to now, and stay there.", "now"),
 )
 
+_FORM = (
+    Action(
+        "form.change", ("enter",), "Change the value: type it, or choose; on the last line, start.", "change"
+    ),
+    Action("form.start", ("ctrl+g",), "Start what the form asks for.", "start", ("writable",)),
+    Action("form.next_value", ("l", "right"), "Take the next value that is offered.", "next"),
+    Action("form.previous_value", ("h", "left"), "Take the value before."),
+    Action("form.graph", ("v",), "Show the chosen graph: nodes, wires and problems.", "graph"),
+    Action("form.clear", ("d", "delete"), "Set the value back to its default.", "default"),
+)
+
+_PLAY = (
+    Action("play.step", ("n", "space"), "Take the next step.", "step", ("writable", "waiting")),
+    Action("play.steps", ("N",), "Take the next ten steps.", "10 steps", ("writable", "waiting")),
+    Action("play.run", ("c",), "Go on to the end.", "go on", ("writable", "waiting")),
+    Action("play.stop", ("x",), "End it; what was played stays on disk.", "end", ("writable", "live run")),
+    Action("play.log", ("enter", "o"), "Open its log.", "log", ("episode",)),
+)
+
 _COPY = (
     Action("copy.id", ("i",), "Copy the id."),
     Action("copy.path", ("p",), "Copy the path."),
@@ -218,4 +247,4 @@ _COPY = (
     Action("copy.error", ("e",), "Copy the error."),
 )
 
-ACTIONS: tuple[Action, ...] = (*_GLOBAL, *_RUNS, *_EPISODES, *_LOG, *_LANES, *_COPY)
+ACTIONS: tuple[Action, ...] = (*_GLOBAL, *_RUNS, *_EPISODES, *_LOG, *_LANES, *_FORM, *_PLAY, *_COPY)

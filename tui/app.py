@@ -156,6 +156,20 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         was told then."""
         return self.spawn(self._verb(call, told))
 
+    async def attempt(self, call: Callable[[Control], T], told: str) -> T:
+        """The same for who knows what to do with a ControlError: it is raised."""
+        entry = self.activity.add(self.clock.now(), told)
+        try:
+            if self.read_only:
+                raise ControlError("the screen was started with --read-only")
+            answer = await asyncio.to_thread(call, self.control)
+        except ControlError as error:
+            entry.outcome, entry.failed = str(error), True
+            raise
+        entry.outcome = "done"
+        self.store.refetch()
+        return answer
+
     async def ask(self, dialog: Dialog[T]) -> T | None:
         """Show it until it is answered. From :meth:`spawn`, never from a key's handler itself."""
         answered: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
@@ -232,20 +246,11 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         self.tell(str(saved), severity="error" if saved.how == "none" else "information")
 
     async def _verb(self, call: Callable[[Control], T], told: str) -> T | None:
-        entry = self.activity.add(self.clock.now(), told)
-        if self.read_only:
-            entry.outcome, entry.failed = "refused: the screen was started with --read-only", True
-            self.tell(f"{told}: {entry.outcome}", severity="warning")
-            return None
         try:
-            answer = await asyncio.to_thread(call, self.control)
+            return await self.attempt(call, told)
         except ControlError as error:
-            entry.outcome, entry.failed = str(error), True
             self.tell(f"{told}: {error}", severity="error")
             return None
-        entry.outcome = "done"
-        self.store.refetch()
-        return answer
 
     async def _save_soon(self) -> None:
         await self.clock.sleep(SAVE_SEC)

@@ -50,14 +50,18 @@ class Prompt(Horizontal):
         yield self._line
         yield self._problem
 
-    def ask(self, prefix: str, value: str, on_change: OnChange) -> None:
-        """Let it be typed; ``on_change`` follows every key."""
+    def ask(self, prefix: str, value: str, on_change: OnChange, typed: str | None = None) -> None:
+        """Let it be typed; ``on_change`` follows every key. typed: what stands there at first, if not
+        ``value``, to which ``escape`` goes back."""
         self._before, self._on_change = value, on_change
         self._prefix.update(f" {visible(prefix)} ")
         self._problem.update("")
+        shown = value if typed is None else typed
         with self._line.prevent(Input.Changed):
-            self._line.value = value
-        self._line.cursor_position = len(value)
+            self._line.value = shown
+        if typed is not None:
+            self._problem.update(visible(on_change(typed)) + " ")
+        self._line.cursor_position = len(shown)
         self.display = True
         self._line.focus()
 

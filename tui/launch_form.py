@@ -1,0 +1,154 @@
+"""The launch form as data: what was typed, what the environment offers, and the request that follows.
+
+Pure; every change gives a new form. :mod:`tui.launch_fields` has its lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import msgspec
+
+from engine.control.queue_reports import IntrospectReport
+from engine.control.reports import StartRequest
+from tui.launch_values import episodes_text, panel_value, parse_episodes, whole
+
+Purpose = Literal["run", "play"]
+
+
+@dataclass(frozen=True)
+class LaunchForm:
+    """base: what no field shows, from the run that is cloned. values: key → as typed. offer: what the
+    environment says of itself; asking: why it is not there (yet). refused: key → what the backend said.
+    kept: what of ``base`` no field shows, in words."""
+
+    purpose: Purpose = "run"
+    base: StartRequest = field(default_factory=lambda: StartRequest(graph_name=""))
+    values: Mapping[str, str] = field(default_factory=dict)
+    offer: IntrospectReport | None = None
+    asking: str = ""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    kept: tuple[str, ...] = ()
+
+    def with_value(self, key: str, typed: str) -> LaunchForm:
+        """What the backend said of that field is no longer so."""
+        values = {**self.values, key: typed}
+        refused = {name: told for name, told in self.refused.items() if name not in (key, "")}
+        return replace(self, values=values, refused=refused)
+
+    def with_graph(self, graph: str, values: Mapping[str, str]) -> LaunchForm:
+        """Another graph, with what was last typed for it. The label stays."""
+        kept = {**values, "graph": graph, "label": self.values.get("label", "")}
+        return LaunchForm(self.purpose, StartRequest(graph_name=graph), kept)
+
+    @property
+    def graph(self) -> str:
+        return self.values.get("graph", "")
+
+    @property
+    def workers(self) -> int:
+        """As typed, where that is a number."""
+        try:
+            return whole(self.values.get("workers") or "1", 1)
+        except ValueError:
+            return 1
+
+
+def form_of(request: StartRequest, purpose: Purpose = "run") -> LaunchForm:
+    """A form that asks for the same."""
+    values = {
+        "graph": request.graph_name,
+        "split": request.split,
+        "dataset": request.dataset,
+        "episodes": episodes_text(
+            request.episode_count, request.start_episode_index, request.episode_indices
+        ),
+        "workers": str(request.worker_count) if request.worker_count != 1 else "",
+        "steps": str(request.step_budget) if request.step_budget is not None else "",
+        "repeats": str(request.repeats) if request.repeats != 1 else "",
+        "seed": str(request.seed) if request.seed else "",
+        "priority": request.priority if request.priority != "normal" else "",
+        "label": request.label,
+        **{f"panel.{name}": str(value) for name, value in request.selectors.items()},
+    }
+    values = {key: value for key, value in values.items() if value}
+    return LaunchForm(purpose, request, values, kept=_kept(request))
+
+
+def remembered(form: LaunchForm) -> dict[str, str]:
+    """What the next form of the same graph begins with. A label is one run's own."""
+    return {key: value for key, value in form.values.items() if value and key not in ("graph", "label")}
+
+
+def request_of(form: LaunchForm) -> StartRequest:
+    """What is asked for. Nothing may be wrong with what was typed."""
+    typed = form.values
+    return msgspec.structs.replace(
+        form.base,
+        graph_name=form.graph,
+        split=typed.get("split", ""),
+        dataset=typed.get("dataset", ""),
+        selectors=_selectors(form),
+        worker_count=form.workers,
+        step_budget=whole(typed["steps"], 1) if typed.get("steps") else None,
+        repeats=whole(typed.get("repeats") or "1", 1),
+        seed=whole(typed.get("seed") or "0", 0),
+        priority=typed.get("priority") or "normal",
+        label=typed.get("label", "").strip(),
+        **_episodes(form),
+    )
+
+
+def _selectors(form: LaunchForm) -> dict[str, Any]:
+    """What a cloned run had is sent just as it was."""
+    before, panel = form.base.selectors, panel_of(form)
+    names = [
+        key.removeprefix("panel.") for key, typed in form.values.items() if key.startswith("panel.") and typed
+    ]
+    typed = {name: form.values[f"panel.{name}"] for name in names}
+    return {
+        name: before[name] if str(before.get(name)) == text else panel_value(panel.get(name, {}), text)
+        for name, text in typed.items()
+    }
+
+
+def _episodes(form: LaunchForm) -> dict[str, Any]:
+    """What the request says of episodes. A list with selectors of its own stays as it is."""
+    typed = form.values.get("episodes", "")
+    if form.base.episode_selectors is not None:
+        return {}
+    if form.purpose == "play":
+        return {"episode_count": 1, "start_episode_index": 0, "episode_indices": [whole(typed or "0", 0)]}
+    found = parse_episodes(typed or "all")
+    return {
+        "episode_count": found.number,
+        "start_episode_index": found.start,
+        "episode_indices": found.indices,
+    }
+
+
+def panel_of(form: LaunchForm) -> dict[str, dict[str, Any]]:
+    """The fields of the environment's panel, by name."""
+    listed = (form.offer.panel or {}).get("fields") if form.offer else None
+    entries = listed if isinstance(listed, list) else []
+    return {str(entry["name"]): entry for entry in entries if isinstance(entry, dict) and "name" in entry}
+
+
+def _kept(request: StartRequest) -> tuple[str, ...]:
+    """What a clone takes over that no field shows."""
+    parts = {
+        "retries {}": request.retries or None,
+        "time limit {} s": request.timeout_sec,
+        "limit of a call {} s": request.per_step_budget_sec,
+        "until the interval is {} wide": request.until_width,
+        "alone on its card{}": "" if request.exclusive_gpu else None,
+        "card memory {:g} MB": request.marginal_vram_mb,
+        "cards {}": ", ".join(request.gpus) or None,
+        "after {}": ", ".join(request.depends_on) or None,
+        "scoring {}": ", ".join(sorted(request.scoring)) or None,
+        "workspaces {}": ", ".join(request.workspaces) or None,
+        "overlay {}": request.active_workspace_dir,
+    }
+    return tuple(text.format(value) for text, value in parts.items() if value is not None)

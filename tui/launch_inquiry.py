@@ -1,0 +1,121 @@
+"""What a launch form asks of the backend while it is filled in: graphs, their problems, environment, room."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from engine.control.protocol import Control
+from engine.control.queue_reports import EstimateReport, GpuReport, GraphEntry, IntrospectReport, QueueReport
+from engine.control.reports import CheckReport, ControlError, RefusedError, problem_text
+from tui.launch_estimate import Told, estimate_lines
+from tui.launch_form import LaunchForm
+from tui.models import Snapshot
+
+if TYPE_CHECKING:
+    from tui.app import ControlCentre
+
+PAUSE_SEC = 0.3
+"""Of typing, before the machine is asked whether that would fit."""
+
+
+class Inquiry:
+    """``changed`` is called when an answer has come. entries: the saved graphs. offer: what the environment
+    says of itself; asking: why it is not there (yet)."""
+
+    def __init__(self, centre: ControlCentre, changed: Callable[[], None], *, estimates: bool) -> None:
+        self.entries: Sequence[GraphEntry] = ()
+        self.offer: IntrospectReport | None = None
+        self.asking = ""
+        self._centre = centre
+        self._changed = changed
+        self._estimates = estimates
+        self._check: CheckReport | None = None
+        self._estimate: EstimateReport | str = ""
+        self._estimated_for: QueueReport | None = None
+        self._looking: asyncio.Task[None] | None = None
+        self._estimating: asyncio.Task[None] | None = None
+
+    def close(self) -> None:
+        for task in (self._looking, self._estimating):
+            if task is not None:
+                task.cancel()
+
+    def list_graphs(self, form: LaunchForm) -> None:
+        self._centre.spawn(self._list_graphs(form))
+
+    def ask_about(self, form: LaunchForm) -> None:
+        """Of its graph: what is wrong with it, what its environment offers, whether it fits."""
+        self.close()
+        self.offer, self.asking, self._check, self._estimate = None, "", None, ""
+        if form.graph:
+            self.asking = "is asked what it offers…"
+            self._looking = self._centre.spawn(self._look(form))
+            self.estimate_soon(form)
+        self._changed()
+
+    def estimate_soon(self, form: LaunchForm) -> None:
+        """Once nothing more was typed for a while."""
+        if self._estimating is not None:
+            self._estimating.cancel()
+        if form.graph and self._estimates:
+            self._estimating = self._centre.spawn(self._ask_estimate(form))
+
+    def is_old(self, snapshot: Snapshot) -> bool:
+        """Whether the queue is another than the one that was estimated for."""
+        return self._estimated_for is not None and snapshot.queue != self._estimated_for
+
+    def about_machine(self, gpus: Sequence[GpuReport]) -> list[Told]:
+        if isinstance(self._estimate, str):
+            return [(self._estimate, "dim")] if self._estimate else []
+        return [(text, tone) for text, tone in estimate_lines(self._estimate, gpus) if text]
+
+    def about_graph(self) -> list[Told]:
+        if self._check is None:
+            return []
+        notes: list[Told] = [
+            (problem_text(problem), "bad" if problem.severity == "error" else "warn")
+            for problem in self._check.problems
+        ]
+        if not self._check.hooks_trusted:
+            notes.append(("its hooks run commands: starting it shows them, and asks", "warn"))
+        return notes
+
+    async def _list_graphs(self, form: LaunchForm) -> None:
+        try:
+            self.entries = await asyncio.to_thread(self._centre.control.graphs, form.base.sources)
+        except ControlError as error:
+            self._centre.tell(f"the saved graphs cannot be listed: {error}", severity="error")
+        self._changed()
+
+    async def _look(self, form: LaunchForm) -> None:
+        control = self._centre.control
+        try:
+            self._check = await asyncio.to_thread(_checked, control, form)
+            self._changed()
+            self.offer = await asyncio.to_thread(control.introspect, form.graph, form.base.sources)
+            self.asking = ""
+        except RefusedError:
+            self.asking = "is not known: the graph cannot be read"  # its check says why
+        except ControlError as error:
+            self.asking = f"cannot be asked: {error}"
+        self._changed()
+
+    async def _ask_estimate(self, form: LaunchForm) -> None:
+        await self._centre.clock.sleep(PAUSE_SEC)
+        control, queue = self._centre.control, self._centre.snapshot.queue
+        try:
+            self._estimate = await asyncio.to_thread(
+                control.estimate, form.base.graph or form.graph, form.workers, form.base.sources
+            )
+        except ControlError as error:
+            self._estimate = f"no estimate: {error}"
+        self._estimated_for = queue
+        self._changed()
+
+
+def _checked(control: Control, form: LaunchForm) -> CheckReport:
+    """Of the graph that the form means."""
+    sources, given = form.base.sources, form.base.graph
+    return control.validate(given, sources) if given else control.check(form.graph, sources)

@@ -1,0 +1,83 @@
+"""What ending, resuming and deleting runs means: what is lost, what stays, what can be resumed. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from engine.control.reports import RunReport
+from engine.store.records import EpisodeRow
+from tui.models import Snapshot, age_sec, duration
+
+IN_FLIGHT = ("resetting", "running")
+
+
+def cancel_lines(targets: Sequence[RunReport], snapshot: Snapshot) -> list[str]:
+    """Each target, with what its end costs."""
+    lines = []
+    for run in targets:
+        lines.append(title_of(run))
+        lines += [f"  {line}" for line in _cost(run, snapshot)]
+    return lines
+
+
+def title_of(run: RunReport) -> str:
+    name = f"{run.label}, " if run.label else ""
+    return f"{run.run_id}  {name}{run.summary.config.graph_name}"
+
+
+def _cost(run: RunReport, snapshot: Snapshot) -> list[str]:
+    if run.is_over:
+        return [f"is {run.status} already: left as it is"]
+    done, total = run.summary.completed_count, run.summary.total_episodes
+    if run.status == "pending":
+        waiting = snapshot.queued(run.run_id)
+        place = f", place {waiting.position} in the queue" if waiting else ""
+        kept = f"; its {done} finished episodes are kept" if done else ""
+        return [f"waits{place}: nothing of it runs{kept}; R queues it again"]
+    lines = []
+    workers = run.progress.workers if run.progress else []
+    flying = [worker for worker in workers if worker.state in IN_FLIGHT]
+    steps = sum(worker.step for worker in flying)
+    if flying:
+        lines.append(f"lost: {_count(len(flying), 'episode')} in flight, {_count(steps, 'step')}")
+    else:
+        lines.append("lost: what it is doing now, no finished episode")
+    lines.append(f"kept: {done} of {total} episodes, {_spent(run, snapshot)}")
+    lines.append(f"R resumes the other {max(0, total - done)} in the same run")
+    return lines
+
+
+def _spent(run: RunReport, snapshot: Snapshot) -> str:
+    """Time, and time of its cards."""
+    elapsed = age_sec(run.summary.started_at, snapshot.now) or run.summary.elapsed_sec
+    cards = next((len(one.gpus) for one in snapshot.queue.running if one.run_id == run.run_id), 0)
+    hours = f", {elapsed * cards / 3600:.1f} GPU hours" if cards else ""
+    return f"{duration(elapsed)} of work{hours}"
+
+
+@dataclass(frozen=True)
+class Left:
+    """What resuming a run would play: episodes without a finished row, and those that the box failed."""
+
+    unplayed: int
+    infra: int
+
+
+def left_of(report: RunReport, rows: Sequence[EpisodeRow]) -> Left:
+    infra = sum(row.status == "error" and row.error_class == "infra" for row in rows)
+    over = sum(row.status != "cancelled" for row in rows)
+    return Left(max(0, report.summary.total_episodes - over), infra)
+
+
+def delete_lines(run: RunReport) -> list[str]:
+    done = run.summary.completed_count
+    return [
+        title_of(run),
+        f"  {_count(done, 'finished episode')}: numbers, logs and images",
+        f"  {run.path} is removed from the disk; nothing brings it back",
+    ]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" + ("" if number == 1 else "s")

@@ -1,0 +1,241 @@
+"""The launch form: a saved graph, what its environment offers, and whether it would start now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+from textual import events
+from textual.app import ComposeResult
+
+from engine.control.reports import ControlError, RefusedError
+from tui.launch_estimate import Told
+from tui.launch_fields import Field, fields, with_problems
+from tui.launch_form import LaunchForm, Purpose
+from tui.launch_inquiry import Inquiry
+from tui.models import Snapshot
+from tui.screens.base import View
+from tui.starting import last_values, submit
+from tui.widgets.form_view import FormView
+from tui.widgets.menu import Item, Menu
+
+BUTTONS: dict[Purpose, str] = {"run": "Start the run", "play": "Play the episode"}
+
+
+class LaunchView(View):
+    """target: a saved graph. form: with what it begins. like: the run that it is a clone of."""
+
+    view_name = "launch"
+    purpose: ClassVar[Purpose] = "run"
+
+    def __init__(self, target: str = "", form: LaunchForm | None = None, like: str = "") -> None:
+        super().__init__(target)
+        self.form = form or LaunchForm(self.purpose)
+        self.form_view = FormView(BUTTONS[self.purpose])
+        self._given = form is not None
+        self._like = like
+        self._starting = False
+
+    def body(self) -> ComposeResult:
+        yield self.form_view
+
+    @property
+    def pane(self) -> FormView:
+        return self.form_view
+
+    def crumbs(self) -> str:
+        what = "new run" if self.purpose == "run" else "play one episode"
+        return f"{what} like {self._like}" if self._like else what
+
+    def on_mount(self) -> None:
+        if not self._given and self.target:
+            self.form = self.form.with_graph(self.target, last_values(self.centre, self.target))
+        self.inquiry = Inquiry(self.centre, self._answered, estimates=self.purpose == "run")
+        self.inquiry.list_graphs(self.form)
+        self._graph_changed()
+
+    def on_unmount(self) -> None:
+        self.inquiry.close()
+
+    def show(self, snapshot: Snapshot) -> None:
+        super().show(snapshot)
+        if self.inquiry.is_old(snapshot):
+            self.inquiry.estimate_soon(self.form)
+
+    async def on_key(self, event: events.Key) -> None:
+        """A digit at a number begins to be typed. All other keys are as everywhere."""
+        field = self.form_view.current
+        if field is not None and field.kind == "number" and event.character and event.character.isdigit():
+            event.stop()
+            event.prevent_default()
+            self._type(field, event.character)
+
+    async def do(self, action_id: str) -> bool:
+        field = self.form_view.current
+        match action_id:
+            case "form.change" if field is not None:
+                self._change(field)
+            case "form.change" | "form.start":
+                self._start()
+            case "form.next_value" | "form.previous_value":
+                self._next(field, 1 if action_id == "form.next_value" else -1)
+            case "form.clear":
+                self._set(field, "")
+            case "form.graph" if self.form.graph:
+                self.centre.open_view("graph", f"graph:{self.form.graph}", graph=self.form.base.graph)
+            case "global.refetch":
+                self._graph_changed()
+            case _:
+                moved = await super().do(action_id)
+                self._redraw()
+                return moved
+        return True
+
+    def _change(self, field: Field) -> None:
+        if field.kind == "told":
+            self.centre.tell(f"{field.label}: the graph says which")
+        elif field.kind == "graph":
+            self.centre.spawn(self._choose_graph())
+        elif field.options:
+            self.centre.spawn(self._choose(field))
+        else:
+            self._type(field)
+
+    def _type(self, field: Field, typed: str | None = None) -> None:
+        def changed(text: str) -> str:
+            self._set(field, text if field.kind == "text" else text.strip())
+            return next((one.problem for one in fields(self.form) if one.key == field.key), "")
+
+        self.prompt.ask(f"{field.label}:", field.value, changed, typed)
+
+    def _next(self, field: Field | None, by: int) -> None:
+        values = [value for value, _ in field.options] if field is not None else []
+        if field is not None and values:
+            shown = field.value or field.default
+            place = values.index(shown) if shown in values else -1 if by > 0 else 0
+            chosen = values[(place + by) % len(values)]
+            self._set(field, "" if chosen == field.default else chosen)
+
+    def _set(self, field: Field | None, value: str) -> None:
+        if field is None or field.kind in ("told", "graph"):
+            return
+        self.form = self.form.with_value(field.key, value)
+        if field.key == "workers":
+            self.inquiry.estimate_soon(self.form)
+        self._redraw()
+
+    async def _choose(self, field: Field) -> None:
+        items = [
+            Item(f"={value}", value, note=", ".join(filter(None, [note, *self._own(field, value)])))
+            for value, note in field.options
+        ]
+        if field.default not in dict(field.options):
+            items.insert(0, Item("=", field.default))
+        chosen = await self.centre.ask(Menu(field.label, lambda typed: _matching(items, typed), typed=""))
+        if chosen is not None and chosen.id:
+            value = chosen.id[1:]
+            self._set(field, "" if value == field.default else value)
+
+    def _own(self, field: Field, value: str) -> list[str]:
+        return ["the default"] if value == field.default else []
+
+    async def _choose_graph(self) -> None:
+        items = [Item(entry.name, entry.name, note=entry.description) for entry in self.inquiry.entries]
+        title = "graphs: type to filter" if items else "no saved graph: type a file's path"
+        chosen = await self.centre.ask(Menu(title, lambda typed: _matching(items, typed), typed=""))
+        name = (chosen.id or chosen.typed.strip()) if chosen is not None else ""
+        if name and name != self.form.graph:
+            self.form = self.form.with_graph(name, last_values(self.centre, name))
+            self._like = ""
+            self._graph_changed()
+
+    def _graph_changed(self) -> None:
+        self.target = self.form.graph
+        self.form = replace(self.form, offer=None)
+        self.inquiry.ask_about(self.form)
+        self._redraw()
+        self.bars_changed()
+
+    def _answered(self) -> None:
+        self.form = replace(self.form, offer=self.inquiry.offer, asking=self.inquiry.asking)
+        self._redraw()
+
+    def _start(self) -> None:
+        if self.centre.read_only:
+            self.centre.tell("start: the screen was started with --read-only")
+            return
+        wrong = next((field for field in fields(self.form) if field.problem and not self._told(field)), None)
+        if wrong is not None:
+            self.form_view.go_to(wrong.key)
+            self.centre.tell(f"{wrong.label}: {wrong.problem}", severity="warning")
+        elif not self._starting:
+            self._starting = True
+            self._redraw()
+            self.centre.spawn(self._submit())
+
+    def _told(self, field: Field) -> bool:
+        """Whether it was the backend that refused it, which may think better of it now."""
+        return field.key in self.form.refused
+
+    async def _submit(self) -> None:
+        try:
+            run_id = await submit(self.centre, self.form)
+        except RefusedError as refused:
+            self.form = with_problems(self.form, refused.problems)
+            wrong = next((field for field in fields(self.form) if field.problem), None)
+            if wrong is not None:
+                self.form_view.go_to(wrong.key)
+        except ControlError as error:
+            self.centre.tell(f"not started: {error}", severity="error")
+        else:
+            if run_id is not None:
+                self._started(run_id)
+        finally:
+            self._starting = False
+            self._redraw()
+
+    def _started(self, run_id: str) -> None:
+        while self.centre.depth > 1:
+            self.centre.pop_screen()
+        if self.purpose == "play":
+            self.centre.open_view("play", run_id)
+        else:
+            self.centre.home.activate("runs")
+            self.centre.home.runs.seek(run_id)
+            self.centre.tell(f"{run_id} is queued")
+
+    def _redraw(self) -> None:
+        if self.is_mounted:
+            self.form_view.give(fields(self.form))
+            self.form_view.say(self._notes())
+
+    def _notes(self) -> list[Told]:
+        resources = self.centre.snapshot.resources
+        notes = [*self._about_field(), *self.inquiry.about_machine(resources.gpus if resources else ())]
+        if self.form.kept:
+            notes.append((f"also taken over: {', '.join(self.form.kept)}", "dim"))
+        refused = self.form.refused.get("")
+        return [*notes, (refused, "bad")] if refused else [*notes, *self.inquiry.about_graph()]
+
+    def _about_field(self) -> list[Told]:
+        field = self.form_view.current
+        if field is None:
+            return [("starting…" if self._starting else "enter starts it", "dim")]
+        if field.problem:
+            return [(f"{field.label}: {field.problem}", "bad")]
+        described = next((one.description for one in self.inquiry.entries if one.name == self.form.graph), "")
+        return [(described if field.kind == "graph" and described else f"{field.label}: {field.hint}", "dim")]
+
+
+class PlayLaunchView(LaunchView):
+    """The same for one episode that is played by hand."""
+
+    view_name = "launch_play"
+    purpose: ClassVar[Purpose] = "play"
+
+
+def _matching(items: Sequence[Item], typed: str) -> list[Item]:
+    """Those that have every word."""
+    words = typed.lower().split()
+    return [item for item in items if all(word in f"{item.text} {item.note}".lower() for word in words)]
