@@ -11,6 +11,8 @@ from engine.graph.model import Graph, PortResolver, Problem
 from engine.graph.names import called, near, near_or_all, node_name
 
 REDUCERS = ("accumulator", "lastWrite", "counter")
+KINDS = ("graph", "node")
+MOST_STEPS = 1_000_000_000
 LIFETIMES = ("forever", "step", "episode", "run", "custom")
 
 
@@ -27,7 +29,7 @@ def problems_of(analysis: Analysis) -> list[Problem]:
     """Errors first, else in the order of the rules."""
     found = [
         *analysis.problems,
-        *_budget(analysis.graph),
+        *_head(analysis.graph),
         *_outputs(analysis),
         *_memory(analysis),
         *edge_problems(analysis),
@@ -39,10 +41,14 @@ def problems_of(analysis: Analysis) -> list[Problem]:
     return [called(problem, analysis.names) for problem in found] if analysis.names else found
 
 
-def _budget(graph: Graph) -> Iterator[Problem]:
-    if graph.step_budget is not None and graph.step_budget < 1:
-        message = f"step_budget is {graph.step_budget}, and an episode takes at least one step"
-        yield Problem("bad-budget", "graph", message, "a whole number from 1 on, or null to leave it open")
+def _head(graph: Graph) -> Iterator[Problem]:
+    if graph.kind not in KINDS:
+        yield Problem(
+            "bad-kind", "graph", f"kind is {graph.kind!r}", near_or_all(graph.kind, KINDS, "there are")
+        )
+    if graph.step_budget is not None and not 1 <= graph.step_budget <= MOST_STEPS:
+        message = f"step_budget must be 1 to {MOST_STEPS} steps, or null to leave it open"
+        yield Problem("bad-budget", "graph", message)
 
 
 def _outputs(analysis: Analysis) -> Iterator[Problem]:

@@ -70,6 +70,9 @@ class BorrowedServer:
 
         HostStartFailed where nothing answers, or another nodeset does.
         """
+        if "@" in url.partition("://")[2]:
+            told = "its URL holds a user, or a password, which would be kept with the run: leave it out"
+            raise HostStartFailed(told, name, "manifest")
         if not url.startswith(("http://", "unix:/")):
             told = f"{url!r} is no URL of a server, such as http://127.0.0.1:9200 or unix:/path"
             raise HostStartFailed(told, name, "manifest")

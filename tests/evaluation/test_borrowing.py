@@ -225,6 +225,9 @@ def test_servers_that_cannot_stand_in_are_refused_before_anything_starts(
         assert "servers.model_ears: model_ears cannot be borrowed from http://127.0.0.1:1" in unused
     gone = refused(servers={"model_eyes": server.url})
     assert f"servers.model_eyes: model_eyes cannot be borrowed from {server.url}" in gone
+    secret = refused(servers={"model_eyes": "http://me:hunter2@127.0.0.1:9200"})
+    assert "its URL holds a user, or a password" in secret
+    assert "hunter2" not in secret
     assert "is no URL of a server" in refused(servers={"model_eyes": "localhost:9200"})
     assert control.runs() == []
 

@@ -236,9 +236,13 @@ REFUSED: dict[str, Cases] = {
             "node 'a > b'",
         ),
     },
+    "bad-kind": {"banana": (draw({}, kind="banana"), "graph"), "none": (draw({}, kind=""), "graph")},
     "bad-budget": {
-        "graph": (draw({}, step_budget=0), "graph"),
-        **{repr(found): (pair({"step_budget": found}), "node 'a'") for found in (0, -1, 1.5, "3", True)},
+        **{repr(found): (draw({}, step_budget=found), "graph") for found in (0, -1, 10**9 + 1, 10**400)},
+        **{
+            f"loop, {found!r}": (pair({"step_budget": found}), "node 'a'")
+            for found in (0, -1, 1.5, "3", True)
+        },
     },
     "bad-state": {
         "reducer": (remembering(type="sum"), "container 'c'"),
