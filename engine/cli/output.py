@@ -13,7 +13,8 @@ import click
 from engine.text import visible
 
 GAP = "  "
-NARROWEST = 20
+NARROWEST = 18
+"""Columns of a run's id with its number; no column is cut below."""
 
 
 class Cell(NamedTuple):
@@ -67,7 +68,7 @@ def put_json_list(items: Iterable[Any]) -> None:
 
 
 def put_table(header: Sequence[str], rows: Sequence[Sequence[str | Cell]]) -> None:
-    """Aligned columns. Numbers stand right; on a terminal the last column is cut to its width."""
+    """Aligned columns. Numbers stand right; on a terminal the widest columns are cut to fit its width."""
     from rich.cells import cell_len, set_cell_size
 
     cells = [[_shown(cell) for cell in row] for row in rows]
@@ -76,8 +77,7 @@ def put_table(header: Sequence[str], rows: Sequence[Sequence[str | Cell]]) -> No
     ]
     right = [bool(cells) and all(_is_number(row[i].text) for row in cells) for i in range(len(header))]
     if sys.stdout.isatty():
-        before = sum(widths[:-1]) + len(GAP) * (len(widths) - 1)
-        widths[-1] = min(widths[-1], max(NARROWEST, shutil.get_terminal_size().columns - before))
+        _narrow(widths, shutil.get_terminal_size().columns - len(GAP) * (len(widths) - 1))
     for line in ([Cell(visible(name), "bright_black") for name in header], *cells):
         parts = []
         for cell, width, is_right in zip(line, widths, right, strict=True):
@@ -87,6 +87,12 @@ def put_table(header: Sequence[str], rows: Sequence[Sequence[str | Cell]]) -> No
             styled = _styled(text, cell.colour)
             parts.append(padding + styled if is_right else styled + padding)
         click.echo(GAP.join(parts).rstrip())
+
+
+def _narrow(widths: list[int], room: int) -> None:
+    """Take from the widest until they fit, or all are narrow."""
+    while sum(widths) > room and max(widths) > NARROWEST:
+        widths[widths.index(max(widths))] -= 1
 
 
 def _styled(text: str, colour: str | None) -> str:

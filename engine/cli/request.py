@@ -70,7 +70,7 @@ def build_request(graph: str, options: dict[str, Any], default_count: int | None
         raise click.UsageError("give one of -n N, --all and --episodes LIST")
     if options["episodes"] is not None and options["start"]:
         raise click.UsageError("--start belongs to -n and --all, not to --episodes")
-    sources = read_sources(options["workspaces"], options["servers"])
+    sources = read_sources(options["workspaces"], options["servers"], options["overlay"])
     return StartRequest(
         graph_name=graph,
         dataset=options["dataset"],
@@ -85,6 +85,7 @@ def build_request(graph: str, options: dict[str, Any], default_count: int | None
         timeout_sec=options["timeout"],
         label=options["label"],
         workspaces=sources.workspaces,
+        active_workspace_dir=sources.active_workspace_dir,
         servers=sources.servers,
         trust_hooks=options["trust_hooks"],
     )

@@ -75,6 +75,11 @@ def graph_files(folder: Path) -> list[Path]:
     return sorted(path for path in folder.rglob("*.json") if path.is_file())
 
 
+def lost_links(folder: Path) -> list[Path]:
+    """Names of graphs in a folder and below that lead nowhere."""
+    return [path for path in folder.rglob("*.json") if path.is_symlink() and not path.exists()]
+
+
 def _below(place: Path, seen: set[Path]) -> Iterator[Path]:
     """``seen`` holds the real paths of visited folders, so that links in a circle end."""
     if place.is_file():

@@ -115,7 +115,7 @@ def prepare(catalog: Catalog, graph: str | Mapping[str, Any], root: Path, called
 def _find_graph(catalog: Catalog, wanted: str) -> tuple[str, str]:
     """(Saved name, "" for a file of no catalog; path). NotFoundError names what is near."""
     path = Path(wanted)
-    if path.is_file():
+    if path.is_file() or path.is_symlink():  # of a link that leads nowhere, that is told
         return "", str(path.resolve())
     if wanted in catalog.graphs:
         return wanted, catalog.graphs[wanted]

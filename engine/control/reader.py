@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.components.catalog import Catalog
-from engine.components.roots import graph_files
+from engine.components.roots import graph_files, lost_links
 from engine.control import checking, look, verify
 from engine.control.comparing import CompareReport, compare_metrics
 from engine.control.queue_reports import GraphEntry, IntrospectReport
@@ -41,7 +41,7 @@ class Reader:
 
     def check_folder(self, folder: Path, sources: Sources = NOTHING_MORE) -> list[CheckReport]:
         folder = folder / "graphs" if (folder / "graphs").is_dir() else folder
-        files = graph_files(folder)
+        files = sorted([*graph_files(folder), *lost_links(folder)])
         if not files:
             raise NotFoundError(f"there is no graph file in {folder}")
         reports = self._check([str(file) for file in files], sources)

@@ -13,7 +13,7 @@ from engine.cli.request import build_request, parse_indices, parse_selectors, pa
 NOTHING: dict[str, Any] = {
     "count": None, "every": False, "episodes": None, "start": 0, "selectors": (), "split": "", "dataset": "",
     "step_budget": None, "seed": 0, "timeout": None, "step_timeout": None, "label": "", "workspaces": (),
-    "servers": (), "trust_hooks": False,
+    "overlay": None, "servers": (), "trust_hooks": False,
 }  # fmt: skip
 
 
@@ -83,6 +83,15 @@ def test_which_episodes(
 def test_contradictions_are_usage_errors(contradiction: dict[str, Any]) -> None:
     with pytest.raises(click.UsageError):
         build_request("g", NOTHING | contradiction)
+
+
+def test_an_overlay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert build_request("g", {**NOTHING, "overlay": "mine"}).active_workspace_dir == str(tmp_path / "mine")
+    assert build_request("g", NOTHING).active_workspace_dir is None
+    with pytest.raises(click.BadParameter, match="there is no folder yours"):
+        build_request("g", {**NOTHING, "overlay": "yours"})
 
 
 def test_workspaces_and_servers() -> None:

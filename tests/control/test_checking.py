@@ -103,10 +103,12 @@ def test_a_folder_of_graphs(control: LocalControl, tmp_path: Path) -> None:
     (folder / "torn.json").write_text("{")
     elsewhere = toy_graph(nodes=[*toy_graph()["nodes"], {"id": "far", "type": "env_toi__look"}])
     (folder / "more" / "far.json").write_text(json.dumps(elsewhere))
+    (folder / "lost.json").symlink_to(tmp_path / "gone.json")
     reports = {report.graph: report for report in control.check_folder(folder)}
-    assert list(reports) == ["good", "more/far", "torn"]
+    assert list(reports) == ["good", "lost", "more/far", "torn"]
     assert {name: (report.loads, report.ok) for name, report in reports.items()} == {
         "good": (True, True),
+        "lost": (False, False),
         "more/far": (True, True),
         "torn": (False, False),
     }

@@ -85,7 +85,7 @@ def _put_table(reports: Sequence[CheckReport]) -> None:
                 Cell("yes") if report.loads else Cell("no", "red"),
                 Cell(", ".join(map(_named, report.missing)) or "-", "yellow" if report.missing else None),
                 Cell(_number(wires, "error"), "red") if wires else Cell("fine" if report.loads else "-"),
-                Cell(_first(errors), "red" if errors else None),
+                _told(errors, len(report.problems) - len(errors)),
             ]
         )
     put_table(["graph", "loads", "not installed", "wires", "problems"], rows)
@@ -97,11 +97,14 @@ def _is_wire(problem: Problem) -> bool:
     return problem.where.startswith("edge ") or problem.code == "required-input-unwired"
 
 
-def _first(errors: Sequence[Problem]) -> str:
+def _told(errors: Sequence[Problem], warnings: int) -> Cell:
+    """The first error, else how many warnings there are: of each, ``check`` on the graph itself tells."""
     from engine.control.reports import problem_text
 
-    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return problem_text(errors[0]) + more if errors else "none"
+    if errors:
+        more = f"{len(errors)} errors: " if len(errors) > 1 else ""
+        return Cell(more + problem_text(errors[0]), COLOURS["error"])
+    return Cell(_number(warnings, "warning"), COLOURS["warning"]) if warnings else Cell("none")
 
 
 def _named(missing: Missing) -> str:

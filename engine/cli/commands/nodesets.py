@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,11 +24,11 @@ COLOURS = {"ready": "green", "failed": "red"}
 @workspace_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @click.pass_obj
-def command(app: App, /, *, name: str | None, workspaces: tuple[str, ...], as_json: bool) -> None:
+def command(app: App, /, *, name: str | None, as_json: bool, **sources: Any) -> None:
     """Show what is installed, what failed to load, and which shared servers the live backend has; with NAME,
     one nodeset's node types and graphs.
     """
-    catalog = app.control.nodesets(read_sources(workspaces))
+    catalog = app.control.nodesets(read_sources(**sources))
     if name is not None:
         manifest = catalog.nodesets.get(name)
         if manifest is None:
