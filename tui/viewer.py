@@ -7,7 +7,9 @@ from engine.control.reports import ControlError
 from engine.control.root import find_root
 from engine.store.settings import SettingsError, read_settings
 from tui.app import ControlCentre
+from tui.clock import Clock
 from tui.episode.places import Place
+from tui.episode.session import EVERY_SEC
 from tui.keymap import Keymap, KeymapError, make_keymap
 from tui.preferences import Preferences, PreferencesError, make_preferences
 from tui.screens.log import LogScreen
@@ -17,7 +19,10 @@ from tui.terminal_app import run_screen
 
 
 class Viewer(ControlCentre):
-    """A control centre whose one view is an episode's log. ``control`` is asked for nothing."""
+    """A control centre whose one view is an episode's log. ``control`` is asked for nothing.
+
+    every: seconds between two looks at whether there is more.
+    """
 
     def __init__(
         self,
@@ -26,13 +31,17 @@ class Viewer(ControlCentre):
         *,
         preferences: Preferences | None = None,
         keymap: Keymap | None = None,
+        clock: Clock | None = None,
         guard: StderrGuard | None = None,
     ) -> None:
-        super().__init__(control, read_only=True, preferences=preferences, keymap=keymap, guard=guard)
+        super().__init__(
+            control, read_only=True, preferences=preferences, keymap=keymap, clock=clock, guard=guard
+        )
         self._place = place
+        self.every = EVERY_SEC
 
     async def begin(self) -> None:
-        await self.push_screen(LogScreen(str(self._place.log), at_error=True))
+        await self.push_screen(LogScreen(self._place.path, at_error=True, every=self.every))
 
     def before_leaving(self, code: int) -> None:
         """Nothing is kept of it."""

@@ -49,9 +49,14 @@ class Place:
         return self.folder.name if self.is_whole else self.log.name
 
     @property
+    def path(self) -> str:
+        """By which :func:`place_at` finds it."""
+        return str(self.folder if self.is_whole else self.log)
+
+    @property
     def target(self) -> str:
         """By which a screen is brought back: ``run/episode``, else the path."""
-        return f"{self.run.run_id}/{self.folder.name}" if self.run else str(self.log)
+        return f"{self.run.run_id}/{self.folder.name}" if self.run else self.path
 
 
 @dataclass(frozen=True)

@@ -72,9 +72,6 @@ def share_text(head: Head) -> str:
     if parts and shares.other >= NOTICEABLE_MS:
         parts.append(f"other {shares.other:.1f}")
     moved = f" ({bytes_text(head.transfer_bytes)} moved)" if head.transfer_bytes > 0 else ""
-    text = (
-        f"{duration_text(head.duration_ms)} ms"
-        if head.duration_ms < 100_000
-        else duration_text(head.duration_ms)
-    )
+    told = duration_text(head.duration_ms)
+    text = told if told.endswith("s") else f"{told} ms"
     return text + (f": {', '.join(parts)}" if parts else "") + moved

@@ -57,14 +57,14 @@ def in_short(value: Any, room: int) -> str | None:
 
 
 def _in_row(members: Iterable[tuple[str, Any]], room: int) -> str | None:
-    parts: list[str] = []
+    row = ""
     for name, item in members:
-        text = in_short(item, room - len(name))
+        before = f"{row}, {name}" if row else name
+        text = in_short(item, room - len(before))
         if text is None:
             return None
-        parts.append(name + text)
-        room -= len(parts[-1]) + 2
-    return ", ".join(parts) if room >= -2 else None
+        row = before + text
+    return row if len(row) <= room else None
 
 
 def brief(value: Any, room: int) -> str:

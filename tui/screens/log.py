@@ -10,12 +10,13 @@ from textual.app import ComposeResult
 from textual.containers import Container
 
 from engine.store.rundir import RunDir, runs_folder
+from tui import linking
 from tui.actions import Fact
 from tui.arrangement import GRID_WIDTH
 from tui.drawing import Drawing
 from tui.episode.details import Detail, Wanted
 from tui.episode.headings import heading_lines
-from tui.episode.inks import inked
+from tui.episode.inks import InkedLine, inked
 from tui.episode.log_layout import Part, log_layout
 from tui.episode.places import Place, PlaceError, attempt_of, place_at, place_in
 from tui.episode.session import EVERY_SEC, LogSession
@@ -125,6 +126,8 @@ class LogScreen(View):
         left = None if at_error else self.centre.state.logs.get(place.target)
         kept = left is not None and left.attempt == self._attempt
         await self.session.open(place, left.offset if left is not None and kept else None)
+        if place.run is not None:
+            linking.log_opened(self.centre, place.run.run_id, self.session.ending.row)
 
     async def do(self, action_id: str) -> bool:
         done = await carry_out(self, action_id) or await super().do(action_id)
@@ -168,6 +171,10 @@ class LogScreen(View):
                 pane.styles.offset = (box.x, box.y)
                 pane.styles.width, pane.styles.height = box.width, box.height
         self.call_after_refresh(self._arranged)
+
+    def head_lines(self, place: Place) -> list[InkedLine]:
+        """Over everything."""
+        return heading_lines(place, self.session.ending)
 
     def moved(self) -> None:
         """The cursor may stand on another row."""
@@ -225,7 +232,7 @@ class LogScreen(View):
         place = self.session.place
         if place is not None:
             self.bar.most = 3 if self.size.height >= SHORT else 2
-            self.bar.say(heading_lines(place, self.session.ending))
+            self.bar.say(self.head_lines(place))
         self.moved()
 
     def _wanted(self) -> Wanted | None:
