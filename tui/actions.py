@@ -235,7 +235,6 @@ _PLAY = (
     Action("play.steps", ("N",), "Take the next ten steps.", "10 steps", ("writable", "waiting")),
     Action("play.run", ("c",), "Go on to the end.", "go on", ("writable", "waiting")),
     Action("play.stop", ("x",), "End it; what was played stays on disk.", "end", ("writable", "live run")),
-    Action("play.log", ("enter", "o"), "Open its log.", "log", ("episode",)),
 )
 
 _COPY = (

@@ -76,7 +76,7 @@ def _choices(runs: list[RunReport], left: list[Left]) -> list[Item]:
         ),
         Item(
             "errors",
-            f"those, and the {infra} that the box failed",
+            f"those, and the {infra} that the box failed" if infra else "those, and what the box failed",
             key="e",
             shown="e",
             why_not="" if infra else "the box failed none",

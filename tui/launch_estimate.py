@@ -3,36 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from engine.control.queue_reports import EstimateReport, GpuReport, ResourceEstimate
+from tui.episode.inks import InkedLine, inked
 from tui.models import gigabytes
-
-Tone = Literal["good", "warn", "bad", "dim"]
-Told = tuple[str, Tone]
 
 _NAMES = {"vram": "GPU memory", "ram": "main memory"}
 
 
-def estimate_lines(report: EstimateReport, gpus: Sequence[GpuReport]) -> list[Told]:
+def estimate_lines(report: EstimateReport, gpus: Sequence[GpuReport]) -> list[InkedLine]:
     """The verdict first, then the figures."""
-    return [_verdict(report, gpus), (_figures(report), "dim")]
+    lines = [_verdict(report, gpus)]
+    return [*lines, inked(_figures(report), "dim")] if report.resources else lines
 
 
-def _verdict(report: EstimateReport, gpus: Sequence[GpuReport]) -> Told:
+def _verdict(report: EstimateReport, gpus: Sequence[GpuReport]) -> InkedLine:
     if report.refused:
-        return f"would never start: {report.refused}", "bad"
+        return inked(f"would never start: {report.refused}", "bad")
     more = f"; at most {report.max_workers} workers would start now" if report.max_workers else ""
     if not report.fits:
-        return f"would wait: {report.waits or 'for its turn'}{more}", "warn"
+        return inked(f"would wait: {report.waits or 'for its turn'}{more}", "warn")
     labels = {gpu.uuid: gpu.label for gpu in gpus}
     cards = ", ".join(labels.get(card, card) for card in report.gpus)
-    return f"fits now{f' on GPU {cards}' if cards else ', without a GPU'}{more}", "good"
+    return inked(f"fits now{f' on GPU {cards}' if cards else ', without a GPU'}{more}", "good")
 
 
 def _figures(report: EstimateReport) -> str:
     parts = [_figure(_NAMES.get(name, name), found) for name, found in report.resources.items()]
-    return "needs " + ", ".join(parts) if parts else ""
+    return "needs " + ", ".join(parts)
 
 
 def _figure(name: str, found: ResourceEstimate) -> str:

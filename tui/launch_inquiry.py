@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from engine.control.protocol import Control
 from engine.control.queue_reports import EstimateReport, GpuReport, GraphEntry, IntrospectReport, QueueReport
 from engine.control.reports import CheckReport, ControlError, RefusedError, problem_text
-from tui.launch_estimate import Told, estimate_lines
+from tui.episode.inks import InkedLine, inked
+from tui.launch_estimate import estimate_lines
 from tui.launch_form import LaunchForm
 from tui.models import Snapshot
 
@@ -66,20 +67,20 @@ class Inquiry:
         """Whether the queue is another than the one that was estimated for."""
         return self._estimated_for is not None and snapshot.queue != self._estimated_for
 
-    def about_machine(self, gpus: Sequence[GpuReport]) -> list[Told]:
+    def about_machine(self, gpus: Sequence[GpuReport]) -> list[InkedLine]:
         if isinstance(self._estimate, str):
-            return [(self._estimate, "dim")] if self._estimate else []
-        return [(text, tone) for text, tone in estimate_lines(self._estimate, gpus) if text]
+            return [inked(self._estimate, "dim")] if self._estimate else []
+        return estimate_lines(self._estimate, gpus)
 
-    def about_graph(self) -> list[Told]:
+    def about_graph(self) -> list[InkedLine]:
         if self._check is None:
             return []
-        notes: list[Told] = [
-            (problem_text(problem), "bad" if problem.severity == "error" else "warn")
+        notes: list[InkedLine] = [
+            inked(problem_text(problem), "bad" if problem.severity == "error" else "warn")
             for problem in self._check.problems
         ]
         if not self._check.hooks_trusted:
-            notes.append(("its hooks run commands: starting it shows them, and asks", "warn"))
+            notes.append(inked("its hooks run commands: starting it shows them, and asks", "warn"))
         return notes
 
     async def _list_graphs(self, form: LaunchForm) -> None:

@@ -40,7 +40,7 @@ def _cost(run: RunReport, snapshot: Snapshot) -> list[str]:
     flying = [worker for worker in workers if worker.state in IN_FLIGHT]
     steps = sum(worker.step for worker in flying)
     if flying:
-        lines.append(f"lost: {_count(len(flying), 'episode')} in flight, {_count(steps, 'step')}")
+        lines.append(f"lost: {count(len(flying), 'episode')} in flight, {count(steps, 'step')}")
     else:
         lines.append("lost: what it is doing now, no finished episode")
     lines.append(f"kept: {done} of {total} episodes, {_spent(run, snapshot)}")
@@ -74,10 +74,10 @@ def delete_lines(run: RunReport) -> list[str]:
     done = run.summary.completed_count
     return [
         title_of(run),
-        f"  {_count(done, 'finished episode')}: numbers, logs and images",
+        f"  {count(done, 'finished episode')}: numbers, logs and images",
         f"  {run.path} is removed from the disk; nothing brings it back",
     ]
 
 
-def _count(number: int, what: str) -> str:
+def count(number: int, what: str) -> str:
     return f"{number} {what}" + ("" if number == 1 else "s")

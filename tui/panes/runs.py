@@ -77,7 +77,8 @@ class RunsPane(VirtualTable[RunReport]):
         self.centre.select(self.model.current_id or None)
 
     def facts(self) -> set[Fact]:
-        return super().facts() | run_facts(self.model.current, self._snapshot)
+        """Of what is marked, as far as it is true of any; else of what is under the cursor."""
+        return super().facts().union(*(run_facts(run, self._snapshot) for run in self.model.targets))
 
     def copies(self) -> Copies:
         run = self.model.current

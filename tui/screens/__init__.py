@@ -7,6 +7,10 @@ from collections.abc import Mapping
 VIEWS: Mapping[str, str] = {
     "home": "tui.screens.home:HomeView",
     "activity": "tui.screens.activity:ActivityView",
+    "launch": "tui.screens.launch:LaunchView",
+    "launch_play": "tui.screens.launch:PlayLaunchView",
+    "play": "tui.screens.play:PlayView",
+    "graph": "tui.screens.graph:GraphView",
     "log": "tui.screens.log:LogScreen",
 }
 """What :meth:`tui.app.ControlCentre.open_view` opens, by name: ``module:Class`` of a View."""
@@ -22,6 +26,14 @@ DOERS: Mapping[str, str] = {
     "global.leave": "tui.leaving:leave",
     "global.interrupt": "tui.leaving:interrupt",
     "global.shutdown": "tui.leaving:shut_down",
+    "global.play": "tui.starting:play",
+    "global.graph": "tui.screens.graph:open_graph",
+    "runs.new": "tui.starting:new_run",
+    "runs.clone": "tui.starting:clone_run",
+    "runs.cancel": "tui.ending:cancel",
+    "runs.kill": "tui.ending:kill",
+    "runs.resume": "tui.ending:resume",
+    "runs.delete": "tui.ending:delete",
     "runs.pause": "tui.panes.run_verbs:toggle_pause",
     "runs.hold": "tui.panes.run_verbs:toggle_hold",
     "runs.queue_down": "tui.panes.run_verbs:queue_down",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -10,7 +9,7 @@ from textual import events
 from textual.app import ComposeResult
 
 from engine.control.reports import ControlError, RefusedError
-from tui.launch_estimate import Told
+from tui.episode.inks import InkedLine, inked
 from tui.launch_fields import Field, fields, with_problems
 from tui.launch_form import LaunchForm, Purpose
 from tui.launch_inquiry import Inquiry
@@ -18,7 +17,7 @@ from tui.models import Snapshot
 from tui.screens.base import View
 from tui.starting import last_values, submit
 from tui.widgets.form_view import FormView
-from tui.widgets.menu import Item, Menu
+from tui.widgets.menu import Item, Menu, matching
 
 BUTTONS: dict[Purpose, str] = {"run": "Start the run", "play": "Play the episode"}
 
@@ -132,7 +131,7 @@ class LaunchView(View):
         ]
         if field.default not in dict(field.options):
             items.insert(0, Item("=", field.default))
-        chosen = await self.centre.ask(Menu(field.label, lambda typed: _matching(items, typed), typed=""))
+        chosen = await self.centre.ask(Menu(field.label, lambda typed: matching(items, typed), typed=""))
         if chosen is not None and chosen.id:
             value = chosen.id[1:]
             self._set(field, "" if value == field.default else value)
@@ -143,7 +142,7 @@ class LaunchView(View):
     async def _choose_graph(self) -> None:
         items = [Item(entry.name, entry.name, note=entry.description) for entry in self.inquiry.entries]
         title = "graphs: type to filter" if items else "no saved graph: type a file's path"
-        chosen = await self.centre.ask(Menu(title, lambda typed: _matching(items, typed), typed=""))
+        chosen = await self.centre.ask(Menu(title, lambda typed: matching(items, typed), typed=""))
         name = (chosen.id or chosen.typed.strip()) if chosen is not None else ""
         if name and name != self.form.graph:
             self.form = self.form.with_graph(name, last_values(self.centre, name))
@@ -210,22 +209,28 @@ class LaunchView(View):
             self.form_view.give(fields(self.form))
             self.form_view.say(self._notes())
 
-    def _notes(self) -> list[Told]:
+    def _notes(self) -> list[InkedLine]:
         resources = self.centre.snapshot.resources
         notes = [*self._about_field(), *self.inquiry.about_machine(resources.gpus if resources else ())]
         if self.form.kept:
-            notes.append((f"also taken over: {', '.join(self.form.kept)}", "dim"))
+            notes.append(inked(f"also taken over: {', '.join(self.form.kept)}", "dim"))
         refused = self.form.refused.get("")
-        return [*notes, (refused, "bad")] if refused else [*notes, *self.inquiry.about_graph()]
+        return (
+            [*notes, *(inked(line, "bad") for line in refused.split("\n"))]
+            if refused
+            else [*notes, *self.inquiry.about_graph()]
+        )
 
-    def _about_field(self) -> list[Told]:
+    def _about_field(self) -> list[InkedLine]:
         field = self.form_view.current
         if field is None:
-            return [("starting…" if self._starting else "enter starts it", "dim")]
+            return [inked("starting…" if self._starting else "enter starts it", "dim")]
         if field.problem:
-            return [(f"{field.label}: {field.problem}", "bad")]
+            return [inked(f"{field.label}: {field.problem}", "bad")]
         described = next((one.description for one in self.inquiry.entries if one.name == self.form.graph), "")
-        return [(described if field.kind == "graph" and described else f"{field.label}: {field.hint}", "dim")]
+        return [
+            inked(described if field.kind == "graph" and described else f"{field.label}: {field.hint}", "dim")
+        ]
 
 
 class PlayLaunchView(LaunchView):
@@ -233,9 +238,3 @@ class PlayLaunchView(LaunchView):
 
     view_name = "launch_play"
     purpose: ClassVar[Purpose] = "play"
-
-
-def _matching(items: Sequence[Item], typed: str) -> list[Item]:
-    """Those that have every word."""
-    words = typed.lower().split()
-    return [item for item in items if all(word in f"{item.text} {item.note}".lower() for word in words)]

@@ -8,30 +8,15 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual import events
 
-from engine.text import visible
 from tui.drawing import Piece, fit
-from tui.launch_estimate import Told
+from tui.episode.inks import InkedLine, inked, wrapped
 from tui.launch_fields import Field
 from tui.screens.base import Pane
+from tui.widgets.ink import pieces_of
 
 WIDEST_LABEL = 20
 LEAST_FIELDS = 4
 """So many lines of fields stay, whatever there is to be said below."""
-
-
-def wrapped(text: str, width: int) -> list[str]:
-    """Lines of at most ``width`` cells, broken between words where that is possible."""
-    lines: list[str] = []
-    for paragraph in text.split("\n"):
-        line = ""
-        for word in visible(paragraph).split(" "):
-            joined = f"{line} {word}" if line else word
-            if cell_len(joined) > width and line:
-                lines.append(line)
-                joined = word
-            line = joined
-        lines.append(line)
-    return lines
 
 
 class FormView(Pane):
@@ -45,8 +30,8 @@ class FormView(Pane):
         self.at = 0
         self._button = button
         self._fields: Sequence[Field] = ()
-        self._notes: Sequence[Told] = ()
-        self._lines: list[Told] = []
+        self._notes: Sequence[InkedLine] = ()
+        self._lines: list[InkedLine] = []
         self._top = 0
 
     def give(self, fields: Sequence[Field]) -> None:
@@ -61,7 +46,7 @@ class FormView(Pane):
             self.go_to(key)
         self._arrange()
 
-    def say(self, notes: Sequence[Told]) -> None:
+    def say(self, notes: Sequence[InkedLine]) -> None:
         """Below the fields."""
         self._notes = notes
         self._arrange()
@@ -106,12 +91,12 @@ class FormView(Pane):
 
     def _arrange(self) -> None:
         width, height = self.content_size
-        lines: list[Told] = []
-        for text, tone in self._notes:
-            lines += [(line, tone) for line in wrapped(text, max(1, width - 2))]
+        lines = list(wrapped(self._notes, width - 2))
         most = max(0, height - 1 - min(LEAST_FIELDS, len(self._fields) + 1))
         if len(lines) > most:
-            lines = [*lines[: max(0, most - 1)], (f"and {len(lines) - most + 1} more lines", "dim")][:most]
+            lines = [*lines[: max(0, most - 1)], inked(f"and {len(lines) - most + 1} more lines", "dim")][
+                :most
+            ]
         self._lines = lines
         self._top = min(self._top, self.at, max(0, len(self._fields) + 1 - self._room))
         self._top = max(self._top, self.at - self._room + 1)
@@ -120,8 +105,8 @@ class FormView(Pane):
     def line(self, y: int, width: int) -> Iterable[Piece]:
         below = min(self.content_size.height - len(self._lines), len(self._fields) + 3)
         if y >= below:
-            text, tone = self._lines[y - below] if y - below < len(self._lines) else ("", "dim")
-            return [(f" {text}", self._style(tone))]
+            note = self._lines[y - below] if y - below < len(self._lines) else ()
+            return [(" ", self.drawing.plain), *pieces_of(note, self.drawing)]
         if y == below - 1:
             return [(self.drawing.glyphs.rule * width, self.drawing.dim)] if self._lines else ()
         place = self._top + y
@@ -146,7 +131,3 @@ class FormView(Pane):
         elif field.note:
             pieces.append((f"  {field.note}", drawing.dim))
         return pieces
-
-    def _style(self, tone: str) -> Style:
-        drawing = self.drawing
-        return {"good": drawing.good, "warn": drawing.warn, "bad": drawing.bad}.get(tone, drawing.dim)

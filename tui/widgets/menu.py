@@ -46,6 +46,12 @@ Source = Callable[[str], Sequence[Item]]
 """The items for what is typed so far."""
 
 
+def matching(items: Sequence[Item], typed: str) -> list[Item]:
+    """Those that have every word that was typed."""
+    words = typed.lower().split()
+    return [item for item in items if all(word in f"{item.text} {item.note}".lower() for word in words)]
+
+
 class MenuList(Widget, inherit_bindings=False):
     """The items, with a cursor that skips titles."""
 
