@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -17,6 +18,8 @@ from engine.components.scan import ScanReport, ScanRequest
 from engine.graph.model import Node, Ports
 
 SCAN_DEADLINE = 30.0
+ENDLESS_SEC = 120.0
+"""So long an import that took too long is not tried again, unless its file changes."""
 
 
 def discover(
@@ -25,8 +28,8 @@ def discover(
     """The catalog of these roots, the first to have a name before the others.
 
     ``deadline`` in seconds, for each file. What fails is in ``Catalog.failures``, is tried again by the next
-    discovery, and takes nothing else along. A file that fails keeps its name (its stem) from later roots, so
-    that a broken nodeset is never silently replaced by one that it hid.
+    discovery (what takes too long: later), and takes nothing else along. A file that fails keeps its name
+    (its stem) from later roots, so that a broken nodeset is never silently replaced by one that it hid.
     """
     cache = ManifestCache(cache_dir or default_cache_dir())
     homes = {root: candidates(root) for root in roots}
@@ -89,6 +92,8 @@ def _reports(
         entry = cache.read(home, hashed)
         if entry is None:
             unknown[home] = (request, hashed)
+        elif entry.endless:
+            reports[home] = ScanReport(errors=(entry.endless,))
         else:
             reports[home] = ScanReport(manifests=_placed(entry.manifests, workspaces=request.workspaces))
     scanned = _scanned([request for request, _ in unknown.values()], deadline)
@@ -97,6 +102,10 @@ def _reports(
         reports[home] = structs.replace(report, manifests=manifests)
         if not report.errors:
             cache.write(home, hashed, CacheEntry(key=cache.key(hashed), manifests=manifests))
+        elif report.endless:
+            told = f"{report.errors[0]}; tried again {ENDLESS_SEC:g} s later, or once it is changed"
+            until = time.time() + ENDLESS_SEC
+            cache.write(home, hashed, CacheEntry(key=cache.key(hashed), endless=told, until=until))
     return reports
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import time
 from hashlib import blake2b
 from pathlib import Path
 
@@ -18,11 +19,14 @@ _log = logging.getLogger(__name__)
 
 
 class CacheEntry(msgspec.Struct, kw_only=True):
-    """``ports``: what a tool answered, by :func:`ports_key`."""
+    """``ports``: what a tool answered, by :func:`ports_key`. ``endless``: why there are no manifests, of an
+    import that took too long; that counts until ``until``, in seconds since the epoch."""
 
     key: str
-    manifests: tuple[NodesetManifest, ...]
+    manifests: tuple[NodesetManifest, ...] = ()
     ports: dict[str, PortsManifest] = {}
+    endless: str = ""
+    until: float | None = None
 
 
 class ManifestCache:
@@ -38,7 +42,8 @@ class ManifestCache:
             entry = msgspec.json.decode(self._file(home).read_bytes(), type=CacheEntry)
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
             return None
-        return entry if entry.key == self.key(hashed) else None
+        counts = entry.until is None or time.time() < entry.until
+        return entry if counts and entry.key == self.key(hashed) else None
 
     def write(self, home: Path, hashed: str, entry: CacheEntry) -> None:
         """Keep an entry, unless the source changed under the scan. A cache that cannot be written is none."""

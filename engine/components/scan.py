@@ -37,11 +37,14 @@ class ScanRequest(msgspec.Struct, kw_only=True):
 
 
 class ScanReport(msgspec.Struct, kw_only=True):
-    """``errors`` stand beside the manifests: one bad class does not take its neighbours along."""
+    """``errors`` stand beside the manifests: one bad class does not take its neighbours along.
+    ``endless``: the one error is that it took too long.
+    """
 
     manifests: tuple[NodesetManifest, ...] = ()
     ports: PortsManifest | None = None
     errors: tuple[str, ...] = ()
+    endless: bool = False
 
 
 def answer(request: ScanRequest) -> ScanReport:

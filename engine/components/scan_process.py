@@ -107,7 +107,8 @@ class _Scan:
         if ended is not None:
             return self._failed(f"importing it ended the process with {_cause(ended)}")
         if not self.remaining():
-            return self._failed(f"importing it took longer than {self._deadline:g} s")
+            late = self._failed(f"importing it took longer than {self._deadline:g} s")
+            return msgspec.structs.replace(late, endless=True)
         return None
 
     def close(self) -> None:

@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,22 @@ def test_a_file_that_fails_is_listed_and_disturbs_nothing(tmp_path, cache):
     assert "No module named 'no_such_library'" in catalog.failures[0].error
     assert catalog.failures[1].error == "class Env, parallelism: Invalid enum value 'sharded'"
     assert catalog.failures[2].error == "importing it took longer than 5 s"
+
+
+def test_an_import_that_never_ends_costs_its_deadline_once(tmp_path, cache, scanned, monkeypatch):
+    path = write(tmp_path / "nodesets" / "env_a.py", "while True: pass  # BaseNodeSet")
+    first = discover([root(tmp_path)], cache, deadline=2.0)
+    again = discover([root(tmp_path)], cache, deadline=2.0)
+    assert errors(first) == [("env_a.py", "importing it took longer than 2 s")]
+    assert errors(again)[0][1].startswith("importing it took longer than 2 s; tried again 120 s later")
+    assert scanned == ["env_a.py"]
+    later = time.time() + 121
+    with monkeypatch.context() as at:
+        at.setattr(time, "time", lambda: later)
+        assert errors(discover([root(tmp_path)], cache, deadline=2.0)) == errors(first)
+    write(path, whole("env_a"))
+    assert list(discover([root(tmp_path)], cache).nodesets) == ["env_a"]
+    assert scanned == ["env_a.py"] * 3
 
 
 def test_a_file_without_a_nodeset_of_its_own_is_passed_over(tmp_path, cache):
