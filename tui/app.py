@@ -204,6 +204,7 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         """What can be done wherever one is. Whether it was one of these."""
         if action_id in DOERS:
             self.spawn(load(DOERS[action_id])(self))
+            await asyncio.sleep(0)  # its dialog is there before the next key
             return True
         match action_id:
             case "global.previous_view":

@@ -52,7 +52,9 @@ def restore_home(centre: ControlCentre, home: HomeView) -> None:
     """Filters, orders, marks, sizes, and which pane has the keys."""
     state = centre.state
     centre.compared = list(state.compare)
-    home.runs.seek(next((view.target for view in state.views[:1]), ""))
+    looked_at = next((view.target for view in state.views[:1]), "")
+    home.runs.seek(looked_at)
+    centre.select(looked_at or None)  # home itself is told nothing while another view lies on it
     for name, pane in home.panes.items():
         if isinstance(pane, VirtualTable):
             kept = state.tables.get(name, TableState())

@@ -80,7 +80,8 @@ class TerminalApp(App[int]):
             self.before_leaving(code)
             self._watchdog = threading.Timer(_LEAVE_SEC, self.abandon, [code])
             self._watchdog.daemon = True
-            self._watchdog.start()
+            if self.terminal is not None:  # without one (tests) the process is not ours to end
+                self._watchdog.start()
             self.exit(code)
 
     def before_leaving(self, code: int) -> None:

@@ -49,3 +49,10 @@ def text_of(app: ControlCentre) -> list[str]:
     """The lines of the screen on top."""
     strips = app.screen._compositor.render_strips()
     return ["".join(segment.text for segment in strip) for strip in strips]
+
+
+async def until_seen(pilot: Pilot[Any], text: str) -> None:
+    """Until it stands in a line of the screen on top."""
+    app = pilot.app
+    assert isinstance(app, ControlCentre)
+    await until(pilot, lambda: any(text in line for line in text_of(app)))

@@ -214,8 +214,14 @@ class View(Screen[None], inherit_bindings=False):
             self.centre.touched()
 
     async def on_key(self, event: events.Key) -> None:
+        """What is typed faster than a dialog or the prompt opens is for these, and no action."""
+        if self.app.screen is not self:
+            event.stop()
+            self.app.screen.post_message(events.Key(event.key, event.character))
+            return
         if self.prompt.display:
-            return  # what is typed goes to the line, and to its own keys
+            self.prompt.catch_up(event)  # its own keys go on to the app, which knows an input's
+            return
         action = self.centre.keymap.action(event.key, *self.scopes)
         if action is not None:
             event.stop()

@@ -47,14 +47,17 @@ class Confirm(Dialog[bool]):
 
     def on_mount(self) -> None:
         if self._line is not None:
-            self._line.focus()
+            self.set_focus(self._line)
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         self.dismiss(event.value.strip() == self._typed)
 
     def on_key(self, event: events.Key) -> None:
-        event.stop()
         if self._line is None:
+            event.stop()
             self.dismiss(event.key in ("y", "Y"))
         elif event.key == "escape":
+            event.stop()
             self.dismiss(False)
+        else:
+            self._line.catch_up(event)

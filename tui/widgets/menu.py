@@ -151,7 +151,7 @@ class Menu(Dialog[Chosen]):
 
     def on_mount(self) -> None:
         if self.line is not None:
-            self.line.focus()
+            self.set_focus(self.line)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         self.list.set_items(self._source(event.value))
@@ -160,17 +160,20 @@ class Menu(Dialog[Chosen]):
         self._choose()
 
     def on_key(self, event: events.Key) -> None:
-        event.stop()
         by = {"down": 1, "up": -1, "pagedown": 10, "pageup": -10, "tab": 1, "shift+tab": -1}
         if self.line is None:
             by |= {"j": 1, "k": -1}
-        if event.key == "escape" or (event.key == "q" and self.line is None):
+        if event.key == "escape":
+            event.stop()
             self.dismiss(None)
         elif event.key in by:
-            event.prevent_default()
+            event.stop()
             self.list.move(by[event.key])
         elif self.line is None:
+            event.stop()
             self._by_key(event.key)
+        else:
+            self.line.catch_up(event)
 
     def _by_key(self, key: str) -> None:
         item = next((item for item in self.list.items if item.key == key), None)

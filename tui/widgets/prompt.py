@@ -26,6 +26,17 @@ class Line(Input, inherit_bindings=True):
     def __init__(self, value: str = "") -> None:
         super().__init__(value, select_on_focus=False)
         self.cursor_blink = False
+        self._handled: events.Key | None = None
+
+    async def _on_key(self, event: events.Key) -> None:
+        self._handled = event
+        await super()._on_key(event)
+
+    def catch_up(self, event: events.Key) -> None:
+        """Take a key that was typed before this line had the focus; not one that it took already."""
+        if event is not self._handled:
+            event.stop()
+            self.post_message(events.Key(event.key, event.character))
 
 
 class Prompt(Horizontal):
@@ -63,7 +74,7 @@ class Prompt(Horizontal):
             self._problem.update(visible(on_change(typed)) + " ")
         self._line.cursor_position = len(shown)
         self.display = True
-        self._line.focus()
+        self.screen.set_focus(self._line)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -78,6 +89,10 @@ class Prompt(Horizontal):
             event.stop()
             self._on_change(self._before)
             self._close()
+
+    def catch_up(self, event: events.Key) -> None:
+        """While it is open, keys that reach the screen are its."""
+        self._line.catch_up(event)
 
     def _close(self) -> None:
         self.display = False

@@ -1,0 +1,188 @@
+"""Keys on the first screen, and what they do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from engine.control.reports import ConflictError
+from tests.fakes.control import FakeControl, busy_control
+from tests.tui.screen import centre, settled, text_of, until, until_seen
+from tui.keymap import make_keymap
+
+SMALL, LARGE = (80, 24), (160, 45)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE, (50, 12), (40, 10), (10, 3)])
+async def test_the_runs_are_on_screen_at_any_size(size: tuple[int, int]) -> None:
+    app = centre()
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await settled(pilot)
+        lines = text_of(app)
+        assert len(lines) == size[1]
+        if size[1] > 10:
+            assert any("0518_141000" in line for line in lines)
+
+
+async def test_the_run_under_the_cursor_is_the_one_that_is_told_of() -> None:
+    app = centre()
+    async with app.run_test(size=SMALL, notifications=True) as pilot:
+        await settled(pilot)
+        await pilot.press("j", "j")
+        await until(pilot, lambda: app.snapshot.run and app.snapshot.run.run_id == "20260518_141000")
+        assert "navA  running  40/100  withheld  30:00 left" in text_of(app)[0]
+
+
+async def test_a_filter_follows_every_key_and_escape_clears_it() -> None:
+    app = centre()
+    async with app.run_test(size=SMALL, notifications=True) as pilot:
+        await settled(pilot)
+        await pilot.press("slash", *"errors>3")
+        assert app.home.runs.model.filter == "errors>3"
+        await pilot.press("enter")
+        assert "2 of 6 / errors>3" in text_of(app)[1]
+        await pilot.press("escape")
+        assert app.home.runs.model.filter == ""
+        assert app.is_running
+
+
+async def test_what_is_wrong_with_a_filter_is_told_beside_it_and_escape_gives_the_one_before() -> None:
+    app = centre()
+    async with app.run_test(size=SMALL, notifications=True) as pilot:
+        await settled(pilot)
+        await pilot.press("slash", *"nav", "enter", "slash", *" colour>3")
+        await pilot.pause()
+        await until_seen(pilot, "there is no column 'colour'")
+        await pilot.press("escape")
+        assert app.home.runs.model.filter == "nav"
+
+
+async def test_pause_and_hold_and_move_reach_the_backend() -> None:
+    control = busy_control()
+    app = centre(control)
+    async with app.run_test(size=SMALL, notifications=True) as pilot:
+        await settled(pilot)
+        await pilot.press("p", "P", "j", "P", "J")
+        await until(pilot, lambda: len(control.calls) == 4)
+    assert sorted(control.calls) == [
+        ("hold", "20260518_142830"),
+        ("move", "20260518_142830", 2),
+        ("pause",),
+        ("release", "20260518_142900"),
+    ]
+
+
+async def test_a_refusal_is_told_and_noted() -> None:
+    control = busy_control()
+    control.refuses["pause"] = ConflictError("a graph is being played [/x]")
+    app = centre(control)
+    async with app.run_test(size=SMALL, notifications=True) as pilot:
+        await settled(pilot)
+        await pilot.press("p")
+        await until(pilot, lambda: app.activity.entries and app.activity.entries[0].failed)
+        await until_seen(pilot, "played [/x]")
+        await pilot.press("at")
+        await until(pilot, lambda: app.depth == 2)
+        assert any("pause the queue" in line and "being played" in line for line in text_of(app))
+        await pilot.press("escape")
+        await until(pilot, lambda: app.depth == 1)
+
+
+async def test_read_only_says_why_not() -> None:
+    control = busy_control()
+    app = centre(control, read_only=True)
+    async with app.run_test(size=SMALL, notifications=True) as pilot:
+        await settled(pilot)
+        await pilot.press("p", "P")
+        await pilot.pause()
+        await until_seen(pilot, "read-only")
+        assert await app.verb(lambda asked: asked.pause(), "pause") is None
+    assert control.calls == []
+
+
+async def test_copying_the_command_of_a_run() -> None:
+    app = centre()
+    copied: list[str] = []
+    app.copy_to_clipboard = copied.append  # type: ignore[method-assign]
+    async with app.run_test(size=SMALL, notifications=True) as pilot:
+        await settled(pilot)
+        await pilot.press("y", "r")
+        await until(pilot, lambda: copied)
+    command, rest = copied[0].splitlines()
+    assert command == "evaltower show 20260518_142900"
+    assert rest.endswith('"$BACKEND_URL/api/eval/v2/runs/20260518_142900"')
+
+
+async def test_saving_a_run_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    app = centre()
+    async with app.run_test(size=SMALL, notifications=True) as pilot:
+        await settled(pilot)
+        await pilot.press("Y")
+    (saved,) = (tmp_path / "evaltower" / "copied").iterdir()
+    assert '"run_id": "20260518_142900"' in saved.read_text()
+
+
+async def test_marked_runs_are_what_an_action_is_about_and_up_to_four_are_compared() -> None:
+    app = centre()
+    async with app.run_test(size=LARGE, notifications=True) as pilot:
+        await settled(pilot)
+        await pilot.press("asterisk", "c")
+        await until(pilot, lambda: len(app.compared) == 4)
+        assert len(app.targets) == 6
+        assert "4 to compare" in text_of(app)[-1]
+        await pilot.press("backslash", "c")
+        await until(pilot, lambda: len(app.compared) == 3)
+
+
+async def test_a_run_that_never_began_tells_its_error() -> None:
+    app = centre()
+    async with app.run_test(size=SMALL, notifications=True) as pilot:
+        await settled(pilot)
+        await pilot.press("G", "enter")
+        await until_seen(pilot, "env_toy did not start: exit code 1")
+        await pilot.press("escape")
+        await until(pilot, lambda: app.screen is app.home)
+
+
+async def test_sorting_by_the_menu() -> None:
+    app = centre()
+    async with app.run_test(size=SMALL, notifications=True) as pilot:
+        await settled(pilot)
+        await pilot.press("s")
+        await until(pilot, lambda: app.screen is not app.home)
+        await pilot.press("j", "j", "enter")
+        await until(pilot, lambda: app.home.runs.model.sort == ("name",))
+        await pilot.press("S")
+        assert app.home.runs.model.sort == ("-name",)
+
+
+async def test_a_key_can_be_another_and_the_footer_knows() -> None:
+    app = centre(keymap=make_keymap({"runs.pause": "z"}))
+    async with app.run_test(size=SMALL, notifications=True) as pilot:
+        await settled(pilot)
+        assert " z pause" in text_of(app)[-1]
+
+
+async def test_a_fresh_root_says_what_to_do() -> None:
+    app = centre(FakeControl())
+    async with app.run_test(size=SMALL, notifications=True) as pilot:
+        await settled(pilot)
+        text = "\n".join(text_of(app))
+        assert "no runs yet: n starts one" in text
+        assert "n new" in text
+
+
+async def test_control_c_twice_leaves_and_once_does_not() -> None:
+    app = centre()
+    async with app.run_test(size=SMALL, notifications=True) as pilot:
+        await settled(pilot)
+        await pilot.press("ctrl+c")
+        await pilot.pause()
+        assert app.is_running
+        await until_seen(pilot, "ctrl+c again leaves")
+        await pilot.press("question_mark")
+        await until(pilot, lambda: app.screen is not app.home)
+        await pilot.press("ctrl+c")
+        await until(pilot, lambda: app.return_code == 0)
