@@ -32,6 +32,7 @@ SLOTS: tuple[Slot, ...] = (
     Slot(2, "queue", "Queue", "tui.panes.queue:QueuePane", "left", 2),
     Slot(3, "workers", "Workers", "tui.panes.lanes:LanesPane", "right", 4),
     Slot(4, "episodes", "Episodes", "tui.panes.episodes:EpisodesPane", "right", 5),
+    Slot(5, "metrics", "Metrics", "tui.panes.metrics:MetricsPane", "right", 3),
     Slot(6, "gpus", "GPUs", "tui.panes.gpus:GpusPane", "left", 3),
 )
 """In the order of their numbers."""

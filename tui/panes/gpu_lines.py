@@ -12,6 +12,7 @@ from tui.models import gigabytes
 from tui.models_gpus import Card, Kind, Machine, Memory, Part, bar_cells, spark, spark_levels
 from tui.theme import Outcome
 from tui.widgets.drawn import Line
+from tui.widgets.wrapping import wrapped
 
 _GLYPHS: dict[Kind, tuple[str, str, Outcome]] = {
     "run": ("█", "#", "success"),
@@ -74,18 +75,6 @@ def host_lines(drawing: Drawing, machine: Machine, width: int, level: int) -> li
     elif level == FULL:
         lines += [_whole_bar(drawing, machine.ram, width), *_named(drawing, machine.ram)]
     return lines
-
-
-def wrapped(text: str, width: int) -> list[str]:
-    """At spaces, where there are any."""
-    lines, line = [], ""
-    for word in text.split():
-        if line and len(line) + 1 + len(word) > width:
-            lines.append(line)
-            line = word
-        else:
-            line = f"{line} {word}" if line else word
-    return [*lines, line]
 
 
 def _headline(drawing: Drawing, card: Card, now: float, width: int, level: int) -> Line:

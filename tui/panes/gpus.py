@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from engine.store.strict_json import encode_indented
 from tui.actions import Fact
@@ -11,17 +11,17 @@ from tui.models import Snapshot
 from tui.models_gpus import Machine, machine_of
 from tui.panes.gpu_lines import MIDDLE, level_that_fits, machine_lines
 from tui.screens.base import Copies
-from tui.widgets.drawn import DrawnPane, Line
+from tui.widgets.drawn import Line
+from tui.widgets.scrolled import ScrolledPane
 
 
-class GpusPane(DrawnPane):
+class GpusPane(ScrolledPane):
     """As much of each card as there is room for; where there is none for a line a card, it scrolls."""
 
     def __init__(self) -> None:
         super().__init__()
         self.machine: Machine | None = None
         self._snapshot = Snapshot()
-        self.top = 0
 
     def title(self, snapshot: Snapshot) -> list[Piece]:
         if self.machine is None:
@@ -40,33 +40,13 @@ class GpusPane(DrawnPane):
             return 3
         return len(machine_lines(self.drawing, self.machine, max(20, width // 3), MIDDLE))
 
-    def lines(self, width: int, height: int) -> Sequence[Line]:
+    def all_lines(self, width: int, height: int) -> Sequence[Line]:
         if self.machine is None:
             return [[("reading…" if not self._snapshot.problem else "not known", self.drawing.dim)]]
-        _, lines = level_that_fits(self.drawing, self.machine, width, height)
-        self.top = max(0, min(self.top, len(lines) - height))
-        return lines[self.top :]
+        return level_that_fits(self.drawing, self.machine, width, height)[1]
 
     def facts(self) -> set[Fact]:
         return {"row"} if self.machine is not None else set()
-
-    async def do(self, action_id: str) -> bool:
-        page = max(1, self.content_size.height - 1)
-        moves: dict[str, Callable[[], int]] = {
-            "global.down": lambda: self.top + 1,
-            "global.up": lambda: self.top - 1,
-            "global.first": lambda: 0,
-            "global.last": lambda: self.top + 10_000,
-            "global.page_down": lambda: self.top + page,
-            "global.page_up": lambda: self.top - page,
-            "global.half_page_down": lambda: self.top + page // 2,
-            "global.half_page_up": lambda: self.top - page // 2,
-        }
-        if action_id not in moves:
-            return False
-        self.top = max(0, moves[action_id]())
-        self.changed()
-        return True
 
     def copies(self) -> Copies:
         report = self._snapshot.resources
