@@ -79,12 +79,13 @@ def command_line(spec: Spec, run: RunDir) -> str:
         "--step-timeout": request.per_step_budget_sec,
         "--timeout": request.timeout_sec,
         "--retries": request.retries or None,
+        "--overlay": spec.active_workspace_dir,
     }
     for option, value in optional.items():
         words += [option, str(value)] if value is not None else []
     for name, value in request.selectors.items():
         words += ["--select", f"{name}={encode(value).decode()}"]
-    for folder in [*filter(None, [spec.active_workspace_dir]), *spec.workspaces]:
+    for folder in spec.workspaces:
         words += ["--workspace", folder]
     loaded = {need.name for need in spec.needs.nodesets}  # the others are lent by whoever asked for the run
     for name, url in run.read_shared_urls().items():

@@ -27,7 +27,15 @@ def test_the_command_that_runs_it_again_says_all_that_was_asked(tmp_path: Path) 
     )
     run = create_run_dir(tmp_path)
     write_json(run.shared_urls, {})
-    spec = Spec(run_id=run.run_id, created_at="", eval=request, needs=Needs(graph_hash=""), graph={})
+    spec = Spec(
+        run_id=run.run_id,
+        created_at="",
+        eval=request,
+        needs=Needs(graph_hash=""),
+        graph={},
+        active_workspace_dir="/over",
+        workspaces=["/work"],
+    )
     words = shlex.split(command_line(spec, run))
     for option, value in {
         "--dataset": "d",
@@ -38,6 +46,8 @@ def test_the_command_that_runs_it_again_says_all_that_was_asked(tmp_path: Path) 
         "--timeout": "60.0",
         "--retries": "2",
         "--seed": "4",
+        "--overlay": "/over",
+        "--workspace": "/work",
     }.items():
         assert words[words.index(option) + 1] == value
     selected = tuple(words[i + 1] for i, word in enumerate(words) if word == "--select")
