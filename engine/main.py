@@ -79,21 +79,20 @@ def _is_served_soon(root: Path) -> bool:
 
 def show_screen(root: str | None, *, read_only: bool, simulate: str | None) -> int:
     """The control centre; see :class:`engine.cli.app.ShowScreen`."""
-    from concurrent.futures import ThreadPoolExecutor
-
     from engine.cli.output import say
+    from engine.control.late import LateControl
     from engine.control.root import find_root
     from tui.terminal_app import terminal_problem
 
     if problem := terminal_problem():
         say(problem)
         return USAGE
-    with ExitStack() as stack, ThreadPoolExecutor(1) as pool:
-        backing = _for_screen(find_root(root), read_only, simulate)
-        opened = pool.submit(stack.enter_context, backing)  # while the screen is imported
-        from tui.opening import open_centre
+    from tui.opening import open_centre
 
-        control = opened.result()
+    found = find_root(root)
+    with ExitStack() as stack:
+        backing = _for_screen(found, read_only, simulate)
+        control = cast("Control", LateControl(found, lambda: stack.enter_context(backing)))
         return open_centre(control, read_only=read_only, hand_over=stack.close)
 
 

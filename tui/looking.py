@@ -55,10 +55,10 @@ class Looker:
         if everything:
             self._due.clear()
         self._seen = replace(self._seen, at=self._clock.monotonic(), now=self._clock.now())
-        self._look_at_queue()
         if not self._seen.runs:
             self._list(FIRST_RUNS)
             yield self._told()
+        self._look_at_queue()
         self._look_at_live()
         self._look_at_selected()
         yield self._told()
@@ -131,8 +131,10 @@ class Looker:
         if runs is None:
             return
         known = {run.run_id: run for run in self._seen.runs if run.progress is not None}
+        listed = tuple(_fuller(run, known) for run in runs)
+        same = listed == self._seen.runs
         whole = limit is None or len(runs) < limit
-        self._seen = replace(self._seen, runs=tuple(_fuller(run, known) for run in runs), listed=whole)
+        self._seen = replace(self._seen, runs=self._seen.runs if same else listed, listed=whole)
 
     def _look_at_live(self) -> None:
         if not self._is_due("live", LIVE_SEC):
@@ -153,8 +155,10 @@ class Looker:
             self._problems["run"] = f"{run_id} cannot be read: {error}"
             return None
         self._problems.pop("run", None)
-        runs = tuple(report if run.run_id == run_id else run for run in self._seen.runs)
-        self._seen = replace(self._seen, runs=runs)
+        before = self._seen.find(run_id)
+        if before != report:
+            runs = tuple(report if run is before else run for run in self._seen.runs)
+            self._seen = replace(self._seen, runs=runs)
         return report
 
     def _look_at_selected(self) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from rich.style import Style
 from textual import events
 from textual.app import ComposeResult
+from textual.geometry import Region
 from textual.screen import Screen
 from textual.strip import Strip
 from textual.widget import Widget
@@ -47,6 +48,7 @@ class Pane(Widget, inherit_bindings=False):
 
     active: bool = False
     _title: str = ""
+    _painted: Sequence[Strip] = ()
     full: bool = False
     """It has the whole screen: room for more columns."""
 
@@ -96,8 +98,13 @@ class Pane(Widget, inherit_bindings=False):
         """While it is typed. Raises FilterError with what to tell."""
 
     def redraw(self) -> None:
-        """Paint it anew."""
-        self.refresh()
+        """Paint anew the lines that are not as they were."""
+        width, height = self.content_size
+        before, self._painted = self._painted, [self.render_line(y) for y in range(height)]
+        if [strip.cell_length for strip in before] != [strip.cell_length for strip in self._painted]:
+            self.refresh()
+        elif changed := [y for y in range(height) if before[y] != self._painted[y]]:
+            self.refresh(*(Region(0, y, width, 1) for y in changed))
 
     def set_title(self, text: str) -> None:
         """In its frame."""
