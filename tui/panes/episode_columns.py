@@ -49,6 +49,21 @@ def is_doubtful(line: Line) -> bool:
     return lacking or line.termination in ("timeout", "drained", "no_verdict") or line.error_class == "infra"
 
 
+def tell(line: Line) -> str:
+    """All that a regex may find, without a cell being made: ten thousand are told at the first key."""
+    if isinstance(line, Going):
+        return f"{line.episode_index}\nrunning\n{line.task}\n{line.worker_id}"
+    texts = (
+        line.termination,
+        line.scene_id,
+        line.task,
+        line.error or line.instruction,
+        line.error_class or "",
+    )
+    numbers = " ".join([str(value) for value in line.metrics.values()])
+    return f"{line.episode_index}\n{outcome_of(line)}\n{line.seed}\n{numbers}\n" + "\n".join(texts)
+
+
 def episode_columns(
     metrics: Sequence[str], tasks: bool, step_of: Callable[[Going], str], drawing: Callable[[], Drawing]
 ) -> list[Column[Line]]:

@@ -15,7 +15,7 @@ from tui.drawing import Piece
 from tui.episode.places import Place, PlaceError, place_of, place_of_unfinished
 from tui.filtering import FilterError
 from tui.models import RunDetail, Snapshot, is_fault
-from tui.panes.episode_columns import Going, Line, episode_columns, is_doubtful, line_id
+from tui.panes.episode_columns import Going, Line, episode_columns, is_doubtful, line_id, tell
 from tui.panes.episode_copies import episode_copies
 from tui.screens.base import Copies
 from tui.screens.log_tools import open_file
@@ -38,7 +38,7 @@ class EpisodesPane(VirtualTable[Line]):
         self._drilled = False
         self.following = False
         columns = episode_columns((), False, self._step_of, lambda: self.drawing)
-        super().__init__(TableModel(columns, line_id, is_fault=_is_fault))
+        super().__init__(TableModel(columns, line_id, is_fault=_is_fault, tell=tell))
 
     def title(self, snapshot: Snapshot) -> list[Piece]:
         going = f", {len(self._going)} played now" if self._going else ""

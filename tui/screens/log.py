@@ -69,7 +69,7 @@ class LogScreen(View):
         self.changes: bool = False
         self._at_error = at_error
         self._attempt = 0
-        self._has_frame = self._reading = False
+        self._has_frame = self._reading = self._bars_are_due = False
 
     def body(self) -> ComposeResult:
         yield self.bar
@@ -141,6 +141,13 @@ class LogScreen(View):
         self.bars_changed()
 
     def bars_changed(self) -> None:
+        """Once for all that a key changes."""
+        if not self._bars_are_due:
+            self._bars_are_due = True
+            self.call_later(self._paint_bars)
+
+    def _paint_bars(self) -> None:
+        self._bars_are_due = False
         super().bars_changed()
         self._title_parts()
 

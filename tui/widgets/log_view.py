@@ -14,7 +14,7 @@ from tui.drawing import Piece, fit
 from tui.episode.rows import LogRows
 from tui.episode.session import LogSession
 from tui.episode.times import cells_of, duration_text, shares_of
-from tui.episode.values import brief_ports
+from tui.episode.values import brief_ports, bytes_text
 from tui.logfile.rows import Row
 from tui.models import Snapshot
 from tui.screens.base import Pane
@@ -277,8 +277,10 @@ class LogView(Pane):
         return known
 
     def _read_brief(self, row: Row) -> str:
-        if row.size > BRIEF_BYTES or self.rows is None:
+        if self.rows is None:
             return ""
+        if row.size > BRIEF_BYTES:
+            return f"{bytes_text(row.size)} in one line"
         try:
             ports = self._decoder.decode(self.rows.reader.raw(row.number, BRIEF_BYTES))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

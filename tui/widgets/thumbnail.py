@@ -35,7 +35,7 @@ class Thumbnail(Pane):
 
     def __init__(self, drawn: Callable[[], None]) -> None:
         super().__init__()
-        self._drawn = drawn
+        self._when_drawn = drawn
         self._images: tuple[Asset, ...] = ()
         self._pictures: tuple[Picture, ...] = ()
         self._shown: _Wanted | None = None
@@ -106,4 +106,4 @@ class Thumbnail(Pane):
             self._busy = False
         if self.is_attached:
             self.redraw()
-            self._drawn()
+            self._when_drawn()
