@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Scope = Literal["global", "runs", "episodes", "log", "lanes", "form", "play", "copy"]
+Scope = Literal["global", "runs", "episodes", "log", "lanes", "servers", "form", "play", "copy"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 SCOPE_TITLES: Mapping[Scope, str] = {
     "global": "Everywhere",
@@ -18,6 +18,7 @@ SCOPE_TITLES: Mapping[Scope, str] = {
     "episodes": "Episodes",
     "log": "Log",
     "lanes": "Workers",
+    "servers": "Shared servers",
     "form": "Form",
     "play": "Play by hand",
     "copy": "After y",
@@ -36,6 +37,8 @@ Fact = Literal[
     "mark",
     "view",
     "two runs",
+    "shared nodeset",
+    "loaded server",
     "waiting",
     "match",
     "image",
@@ -54,6 +57,8 @@ WHY_NOT: Mapping[Fact, str] = {
     "mark": "nothing is marked",
     "view": "there is no view to go back to",
     "two runs": "at least two runs must be in the comparison",
+    "shared nodeset": "every worker of a run has its own process of this nodeset",
+    "loaded server": "it is not loaded",
     "waiting": "the run does not wait to be told",
     "match": "nothing was searched, or nothing matches",
     "image": "the row has no image",
@@ -219,6 +224,23 @@ _LANES = (
     Action("lanes.now", (".",), "Move to now, and stay there.", "now"),
 )
 
+_SERVERS = (
+    Action(
+        "servers.load",
+        ("l",),
+        "Load the nodeset, and keep it until it is unloaded.",
+        "load",
+        ("writable", "shared nodeset"),
+    ),
+    Action(
+        "servers.unload",
+        ("u",),
+        "Let the server go after its last user.",
+        "unload",
+        ("writable", "loaded server"),
+    ),
+)
+
 _FORM = (
     Action(
         "form.change", ("enter",), "Change the value: type it, or choose; on the last line, start.", "change"
@@ -246,4 +268,14 @@ _COPY = (
     Action("copy.error", ("e",), "Copy the error."),
 )
 
-ACTIONS: tuple[Action, ...] = (*_GLOBAL, *_RUNS, *_EPISODES, *_LOG, *_LANES, *_FORM, *_PLAY, *_COPY)
+ACTIONS: tuple[Action, ...] = (
+    *_GLOBAL,
+    *_RUNS,
+    *_EPISODES,
+    *_LOG,
+    *_LANES,
+    *_SERVERS,
+    *_FORM,
+    *_PLAY,
+    *_COPY,
+)

@@ -26,10 +26,14 @@ def run_copies(run: RunReport) -> Copies:
 
 
 def calls(command: str, method: str, path: str, body: str = "") -> str:
-    """The command line, and the same over REST with curl: ``$BACKEND_URL`` is in ``outputs/backend.json``."""
+    """The command line, and the same over REST."""
+    return f"evaltower {command}\n{rest_call(method, path, body)}"
+
+
+def rest_call(method: str, path: str, body: str = "") -> str:
+    """With curl: ``$BACKEND_URL`` is in ``outputs/backend.json``."""
     sent = f" -H 'Content-Type: application/json' -d {shlex.quote(body)}" if body else ""
-    curl = f'curl -X {method} -H "Authorization: Bearer $(cat outputs/token)" "$BACKEND_URL{path}"{sent}'
-    return f"evaltower {command}\n{curl}"
+    return f'curl -X {method} -H "Authorization: Bearer $(cat outputs/token)" "$BACKEND_URL{path}"{sent}'
 
 
 def run_error(run: RunReport) -> str:

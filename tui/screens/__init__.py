@@ -12,6 +12,8 @@ VIEWS: Mapping[str, str] = {
     "play": "tui.screens.play:PlayView",
     "graph": "tui.screens.graph:GraphView",
     "log": "tui.screens.log:LogScreen",
+    "compare": "tui.screens.compare:CompareView",
+    "servers": "tui.screens.servers:ServersView",
 }
 """What :meth:`tui.app.ControlCentre.open_view` opens, by name: ``module:Class`` of a View."""
 
@@ -39,6 +41,10 @@ DOERS: Mapping[str, str] = {
     "runs.queue_down": "tui.panes.run_verbs:queue_down",
     "runs.queue_up": "tui.panes.run_verbs:queue_up",
     "runs.compare_add": "tui.panes.run_verbs:compare_add",
+    "runs.compare": "tui.screens.compare:open_compare",
+    "global.servers": "tui.screens.servers:open_servers",
+    "episodes.link": "tui.linking:toggle",
+    "log.link": "tui.linking:toggle",
 }
 """Action → ``module:function``, ``async def f(centre: ControlCentre) -> None``, for what no pane, view or the
 app itself does. It may wait for dialogs (``await centre.ask(…)``): it runs beside the screen."""
