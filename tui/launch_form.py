@@ -41,6 +41,8 @@ class LaunchForm:
     def with_graph(self, graph: str, values: Mapping[str, str]) -> LaunchForm:
         """Another graph, with what was last typed for it. The label stays."""
         kept = {**values, "graph": graph, "label": self.values.get("label", "")}
+        if self.purpose == "play":
+            kept.pop("episodes", None)  # of a run: how many
         return LaunchForm(self.purpose, StartRequest(graph_name=graph), kept)
 
     @property
@@ -58,13 +60,13 @@ class LaunchForm:
 
 def form_of(request: StartRequest, purpose: Purpose = "run") -> LaunchForm:
     """A form that asks for the same."""
+    indices = request.episode_indices
+    episodes = episodes_text(request.episode_count, request.start_episode_index, indices)
     values = {
         "graph": request.graph_name,
         "split": request.split,
         "dataset": request.dataset,
-        "episodes": episodes_text(
-            request.episode_count, request.start_episode_index, request.episode_indices
-        ),
+        "episodes": str(indices[0]) if purpose == "play" and indices else episodes,
         "workers": str(request.worker_count) if request.worker_count != 1 else "",
         "steps": str(request.step_budget) if request.step_budget is not None else "",
         "repeats": str(request.repeats) if request.repeats != 1 else "",

@@ -53,7 +53,8 @@ async def submit(centre: ControlCentre, form: LaunchForm) -> str | None:
             return None
         trusted = msgspec.structs.replace(request, trust_hooks=True)
         run_id = await centre.attempt(partial(begin, trusted), f"{told}, its hooks trusted")
-    remember(centre, form)
+    if form.purpose == "run":
+        remember(centre, form)
     return run_id
 
 

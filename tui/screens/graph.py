@@ -128,12 +128,8 @@ class GraphView(View):
         self.nodes.give(nodes, problems_of(nodes, self.problems))
         self.nodes.set_empty("the graph cannot be read: its problems are told beside")
         errors = sum(problem.severity == "error" for problem in self.problems)
-        told = [
-            count(len(nodes), "node"),
-            count(errors, "error"),
-            count(len(self.problems) - errors, "warning"),
-        ]
-        self.nodes.set_title(", ".join(told))
+        counts = {"node": len(nodes), "error": errors, "warning": len(self.problems) - errors}
+        self.nodes.set_title(", ".join(count(number, what) for what, number in counts.items() if number))
         self._moved(self.nodes.model.current)
         self.bars_changed()
 

@@ -167,6 +167,7 @@ class LaunchView(View):
         wrong = next((field for field in fields(self.form) if field.problem and not self._told(field)), None)
         if wrong is not None:
             self.form_view.go_to(wrong.key)
+            self._redraw()
             self.centre.tell(f"{wrong.label}: {wrong.problem}", severity="warning")
         elif not self._starting:
             self._starting = True

@@ -35,6 +35,7 @@ class PlayView(LogScreen):
         self.report: PlayReport | None = None
         self._problem = ""
         self._sent = False
+        self._to_end = False
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
@@ -62,6 +63,7 @@ class PlayView(LogScreen):
             case "play.stop":
                 self._tell(partial(_stop, self.run_id), f"end the play {self.run_id}")
             case _:
+                self._to_end = False
                 return await super().do(action_id)
         return True
 
@@ -84,7 +86,7 @@ class PlayView(LogScreen):
             await self.centre.clock.sleep(LOOK_SEC)
 
     def _tell(self, call: Callable[[Control], PlayReport], told: str) -> None:
-        self._sent = True
+        self._sent = self._to_end = True
         self.session.follow(True)
         self.centre.spawn(self._told(call, told))
 
@@ -94,6 +96,12 @@ class PlayView(LogScreen):
         if report is not None:
             self.report = report
         self._say()
+
+    def _changed(self) -> None:
+        """The newest firing, also where the episode's end comes before its last ones are read."""
+        if self._to_end and (rows := self.session.rows) is not None:
+            rows.move_to(len(rows) - 1)
+        super()._changed()
 
     def head_lines(self, place: Place) -> list[InkedLine]:
         return [self._standing(), *super().head_lines(place)]
@@ -117,6 +125,8 @@ class PlayView(LogScreen):
         node = f", at {report.node}" if report.node else ""
         if report.waiting and not self._sent:
             return (("stands", "good"), (f" before step {report.step}{of}{node}", "plain"))
+        if not report.node:
+            return inked("is starting: its environment is set up", "warn")
         return (("goes on", "warn"), (f" in step {report.step}{of}{node}", "plain"))
 
 
