@@ -47,9 +47,10 @@ Source = Callable[[str], Sequence[Item]]
 
 
 def matching(items: Sequence[Item], typed: str) -> list[Item]:
-    """Those that have every word that was typed."""
+    """Those that have every word that was typed; first those that have them in their text."""
     words = typed.lower().split()
-    return [item for item in items if all(word in f"{item.text} {item.note}".lower() for word in words)]
+    found = [item for item in items if all(word in f"{item.text} {item.note}".lower() for word in words)]
+    return sorted(found, key=lambda item: not all(word in item.text.lower() for word in words))
 
 
 class MenuList(Widget, inherit_bindings=False):
