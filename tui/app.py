@@ -15,6 +15,7 @@ from tui.activity_log import ActivityLog
 from tui.clock import Clock, SystemClock
 from tui.filtering import FilterError
 from tui.keymap import Keymap
+from tui.link import LinkMeter
 from tui.loading import load
 from tui.models import Snapshot
 from tui.preferences import Preferences
@@ -70,6 +71,7 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         self.theme_before_mono = self.preferences.theme
         self.mouse_on = self.preferences.mouse
         self.interrupted_at = float("-inf")
+        self.link = LinkMeter()
         self.store = Store(control, self._on_change, self.clock)
         self.store.slow = self.drawing.slow
         self.home = HomeView()
@@ -139,8 +141,7 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
 
     def show_run(self, run_id: str) -> bool:
         """Go home, to this run. False where a filter hides it."""
-        while self.depth > 1:
-            self.pop_screen()
+        self.go_home()
         self.home.activate("runs")
         return self.home.runs.go_to_id(run_id)
 
@@ -200,12 +201,21 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
             self.pop_screen()
             self.touched()
 
+    def go_home(self) -> None:
+        """Close every view that lies on home."""
+        while self.depth > 1:
+            self.pop_screen()
+        self.touched()
+
     async def do(self, action_id: str) -> bool:
         """What can be done wherever one is. Whether it was one of these."""
         if action_id in DOERS:
             self.spawn(load(DOERS[action_id])(self))
             await asyncio.sleep(0)  # its dialog is there before the next key
             return True
+        if action_id.startswith("global.pane_") and self.depth > 1:
+            self.go_home()
+            return await self.home.do(action_id)
         match action_id:
             case "global.previous_view":
                 self.back()
@@ -264,6 +274,7 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
             self.tell(f"that failed: {type(error).__name__}: {error}", severity="error")
 
     def _on_change(self, snapshot: Snapshot) -> None:
+        appearance.mind_link(self)
         if (view := self.view) is not None and view.is_mounted:
             view.show(snapshot)
         if not self._told_away and snapshot.listed and snapshot.backend is not None:

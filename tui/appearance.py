@@ -69,6 +69,18 @@ async def toggle_bandwidth(centre: ControlCentre) -> None:
     centre.tell(f"low bandwidth {'on' if slow else 'off'}: {told}")
 
 
+def mind_link(centre: ControlCentre) -> None:
+    """Send less to a terminal that cannot keep up, unless the operator has said how much."""
+    writer = centre.terminal.writer if centre.terminal is not None else None
+    if writer is None:
+        return
+    centre.link.look(centre.clock.monotonic(), writer.bytes_written, writer.frames_dropped)
+    free = not centre.bandwidth and centre.preferences.low_bandwidth == "auto"
+    if centre.link.lags and free and not centre.drawing.slow:
+        apply(centre, replace(centre.drawing, slow=True))
+        centre.tell("the terminal is slow: an update a second from now on; b sends more again")
+
+
 async def toggle_mouse(centre: ControlCentre) -> None:
     centre.mouse_on = not centre.mouse_on
     if centre.terminal is not None:

@@ -186,3 +186,13 @@ async def test_control_c_twice_leaves_and_once_does_not() -> None:
         await until(pilot, lambda: app.screen is not app.home)
         await pilot.press("ctrl+c")
         await until(pilot, lambda: app.return_code == 0)
+
+
+async def test_a_panes_number_leads_home_from_any_view() -> None:
+    app = centre()
+    async with app.run_test(size=SMALL) as pilot:
+        await settled(pilot)
+        await pilot.press("at")
+        await until(pilot, lambda: app.depth == 2)
+        await pilot.press("2")
+        await until(pilot, lambda: app.screen is app.home and app.home.active == "queue")

@@ -28,6 +28,16 @@ Copies = Mapping[str, Callable[[], str]]
 """Action of the copy menu (``copy.id``) → what it copies."""
 
 
+QUIET = frozenset(
+    f"global.{move}"
+    for move in (
+        *("left", "right", "up", "down", "first", "last", "page_up", "page_down", "focus_next", "bigger"),
+        *("half_page_up", "half_page_down", "focus_previous", "smaller"),
+    )
+)
+"""Where these do nothing, nothing is said."""
+
+
 class Pane(Widget, inherit_bindings=False):
     """A part of a screen that draws lines and takes actions; it has the keys while ``active``.
 
@@ -216,7 +226,8 @@ class View(Screen[None], inherit_bindings=False):
         if reason is not None:
             self.centre.tell(f"{action.command}: {reason}")
         elif not await self.do(action.id) and not await self.centre.do(action.id):
-            self.centre.tell(f"{action.command}: nothing to do here")
+            if action.id not in QUIET:
+                self.centre.tell(f"{action.command}: nothing to do here")
         else:
             self.centre.touched()
 

@@ -81,7 +81,7 @@ class Header(_Bar):
         if centre.read_only:
             right.append((f"read-only{GAP}", drawing.warn))
         if drawing.slow:
-            right.append((f"low-bw{GAP}", drawing.dim))
+            right.append((f"low-bw {centre.link}{GAP}", drawing.dim))
         right.append((f"{snapshot.now:%H:%M} ", Style.null()))
         return self._apart(left, right)
 
