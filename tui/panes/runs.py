@@ -37,7 +37,7 @@ class RunsPane(VirtualTable[RunReport]):
         return [
             Column("state", "", 1, lambda run: run.status, text=self._glyph, style=self._glyph_style),
             Column("run", "run", 13, lambda run: run.run_id, text=lambda run: run.run_id[4:]),
-            Column("name", "graph", 0, _name),
+            Column("name", "graph", 0, _name, text=_name if wide else _short_name),
             Column("status", "status", 9, self._status, drop=5),
             Column("done", "done", 8, _share, text=_done, align="right", drop=1),
             Column("left", "left", 6, self._left, text=self._left_text, align="right", drop=2),
@@ -133,6 +133,10 @@ def run_facts(run: RunReport | None, snapshot: Snapshot) -> set[Fact]:
 def _name(run: RunReport) -> str:
     graph = run.summary.config.graph_name
     return f"{run.label} ({graph})" if run.label else graph
+
+
+def _short_name(run: RunReport) -> str:
+    return run.label or run.summary.config.graph_name
 
 
 def _share(run: RunReport) -> float:
