@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -10,9 +9,8 @@ from pathlib import Path
 from engine.control.reports import Sources, StartRequest
 from engine.graph.model import Problem
 from engine.store.records import identity_of
+from engine.store.rundir import RUN_ID
 from engine.store.runs import RunNotFoundError, find_run
-
-LIKE_A_RUN_ID = re.compile(r"\d{8}_\d{6}(_\d+)?")
 
 
 def request_problems(request: StartRequest) -> list[Problem]:
@@ -130,7 +128,7 @@ def _episode_problems(request: StartRequest) -> list[Problem]:
 
 
 def _label_problems(label: str) -> list[Problem]:
-    if label == "last" or LIKE_A_RUN_ID.fullmatch(label):
+    if label == "last" or RUN_ID.fullmatch(label):
         return [_problem("label", f"{label!r} already means a run", "choose another")]
     if not label.isprintable():
         return [_problem("label", "holds characters that cannot be shown", "choose another")]

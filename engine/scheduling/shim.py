@@ -244,8 +244,9 @@ def _start(command: Sequence[str]) -> int:
         os.setsid()
         _prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL))
         if os.getppid() == shim:
-            for number in (*_NOTICED, signal.SIGPIPE, signal.SIGXFSZ):
-                signal.signal(number, signal.SIG_DFL)
+            for number in signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP}:
+                if number in _NOTICED or signal.getsignal(number) == signal.SIG_IGN:
+                    signal.signal(number, signal.SIG_DFL)
             signal.pthread_sigmask(signal.SIG_SETMASK, ())
             os.execvp(command[0], list(command))
     except OSError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +15,10 @@ from engine.store.atomic import fsync_folder, write_bytes
 from engine.store.records import EnvironmentRecord, Job, Progress, Spec, Summary, SummaryHead, now_iso
 
 T = TypeVar("T")
+
+
+RUN_ID = re.compile(r"\d{8}_\d{6}(_\d+)?")
+"""What every run's id looks like."""
 
 
 class RunDirError(Exception):

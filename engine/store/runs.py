@@ -14,7 +14,7 @@ from engine.store.jsonl import read_records
 from engine.store.process_identity import is_alive, is_here
 from engine.store.records import EpisodeRow, Identity, RunStatus, Spec, SummaryConfig, SummaryHead
 from engine.store.run_index import RunIndex
-from engine.store.rundir import RunDir, RunDirError, runs_folder
+from engine.store.rundir import RUN_ID, RunDir, RunDirError, runs_folder
 
 LISTED_AT_MOST = 8
 """Runs that an error names."""
@@ -119,7 +119,10 @@ def _can_go_on(run: RunDir) -> bool:
 
 
 def find_run(root: Path, wanted: str) -> RunDir:
-    """The run that ``wanted`` means: ``last``, an id, a label, or a beginning that only one id has."""
+    """The run that ``wanted`` means: ``last``, an id, a label, or a beginning that only one id has.
+
+    A whole id is no beginning: that of a run which is gone must not mean its namesake of the same second.
+    """
     folder = runs_folder(root)
     if wanted != "last" and is_run_name(wanted) and os.path.isdir(folder / wanted):
         return RunDir(folder / wanted)
@@ -130,7 +133,7 @@ def find_run(root: Path, wanted: str) -> RunDir:
         return RunDir(folder / names[0])
     labels = _labels(root, names) if wanted else {}
     meant = [name for name in names if labels.get(name) == wanted]
-    if wanted and not meant:
+    if wanted and not meant and not RUN_ID.fullmatch(wanted):
         meant = [name for name in names if name.startswith(wanted)]
     if len(meant) == 1:
         return RunDir(folder / meant[0])

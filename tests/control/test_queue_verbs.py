@@ -167,7 +167,7 @@ def test_a_cancel_outlives_the_backend_and_pauses_do_too(root: Path) -> None:
 def test_reasons_are_written_when_their_code_changes_and_else_now_and_then(control: LiveControl) -> None:
     control.pause()
     run = folder(control, control.start(request()))
-    control.live.wanted.clear()
+    wait_for(lambda: bool(run.read_job().reason), "the backend's own word, which it does not repeat")
     now = [100.0]
     notes = WaitingNotes(control.root, identity(), clock=lambda: now[0])
 
