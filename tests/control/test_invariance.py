@@ -65,7 +65,6 @@ def test_an_environment_that_is_slow_under_load_is_harmless(tmp_path: Path) -> N
     [
         ("gridhouse_follow", {"step_budget": 40}),
         ("babyai_bot", {"selectors": {"env_id": "BabyAI-GoToLocal-v0"}}),
-        ("cartpole_torch", {"step_budget": 60}),
     ],
 )
 def test_one_digest_at_every_worker_count(tmp_path: Path, graph: str, request_: dict[str, object]) -> None:

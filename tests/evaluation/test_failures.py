@@ -101,9 +101,13 @@ HARMLESS = [
     "metric_nan",
     "metric_numpy",
 ]
+LONG = ("long_text", "numpy", "metric_nan")
 
 
-@pytest.mark.parametrize("fault", HARMLESS)
+@pytest.mark.parametrize(
+    "fault",
+    [pytest.param(fault, marks=pytest.mark.slow if fault in LONG else []) for fault in HARMLESS],
+)
 def test_strange_values_and_noise_cost_nothing(root: Path, fault: str) -> None:
     run = play(root, fault)
     assert [row.status for row in rows_of(run).values()] == ["completed"] * EPISODES
@@ -163,6 +167,7 @@ def test_an_environment_that_never_starts_ends_the_run_with_its_reason(
     assert run.is_done()
 
 
+@pytest.mark.slow
 def test_the_sixteenth_rebuild_fails_alone(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,6 +57,7 @@ def play(root: Path, **request: Any) -> RunDir:
     return run
 
 
+@pytest.mark.slow
 def test_one_digest_at_1_and_8_workers_and_again_without_a_request(root: Path, server: ChatServer) -> None:
     settle(root, server, determinism="seeded", cache="one.jsonl")
     one = play(root, worker_count=1)

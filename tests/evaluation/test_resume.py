@@ -135,6 +135,7 @@ def test_repeats_and_selectors_of_their_own(root: Path) -> None:
     assert_nothing_torn(run)
 
 
+@pytest.mark.slow
 def test_a_run_that_ends_early_ends_at_the_same_episode(root: Path) -> None:
     request: dict[str, Any] = {"episode_count": 400, "worker_count": 3, "until_width": 0.3}
     whole = finished(root, COIN, **request)

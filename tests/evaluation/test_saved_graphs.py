@@ -20,8 +20,8 @@ FOLDER = Path(__file__).parents[1] / "fixtures" / "agentcanvas-graphs"
 FILES = sorted(FOLDER.glob("*.json"))
 NO_VERDICT = {"simple_eqa", "tutorial_demo"}
 """They put out no number: the first ends without a verdict, and the second, no evaluation, needs none."""
-QUICK = {"voxposer_libero_decomposed", "simple_navigator"}
-"""A loop in a composite in a loop; a chat model."""
+QUICK = {"voxposer_libero_decomposed"}
+"""A loop in a composite in a loop. The others are slow."""
 
 
 @pytest.fixture(scope="module")

@@ -99,6 +99,7 @@ def test_optimal_play_of_frozenlake_has_the_exact_success_rate(tmp_path: Path) -
     assert summary["aggregate_metrics"]["return"] == summary["aggregate_metrics"]["success"]
 
 
+@pytest.mark.slow
 def test_a_bot_that_never_returns_is_a_timeout_of_its_episode_alone(tmp_path: Path) -> None:
     """Of run seed 0 the bot hangs in episodes 0 and 1 of this level and solves 2 and 3."""
     code, run, summary = evaltower(
