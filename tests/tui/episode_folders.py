@@ -61,7 +61,7 @@ def write_frames(folder: Path, count: int) -> None:
     (folder / "assets").mkdir(exist_ok=True)
     for step in range(count):
         image = numpy.zeros((8, 8, 3), dtype=numpy.uint8)
-        image[:, : 2 * (step + 1)] = (200, 40, 40)
+        image[:, : 2 * (step % 4 + 1)] = (200, 40, 40)
         out = io.BytesIO()
         Image.fromarray(image).save(out, "PNG")
         (folder / "assets" / f"{step}_env_rgb.png").write_bytes(out.getvalue())
@@ -108,9 +108,9 @@ def write_run(
     names = folder_names((row.episode_index, row.task, row.repeat) for row in rows)
     writer = LineAppender(run.episode_rows)
     for name, row in zip(names, rows, strict=True):
-        own = (lines or {}).get(row.episode_index)
         errs = 2 if row.status == "error" else None
-        write_episode(run.episodes / name, row, own if own is not None else steps(error_at=errs), frames=4)
+        own = (lines or {}).get(row.episode_index, steps(error_at=errs))
+        write_episode(run.episodes / name, row, own, frames=len(own) // 3)
         writer.append(row)
     writer.close()
     return run

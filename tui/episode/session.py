@@ -166,6 +166,7 @@ class LogSession:
     async def _opened(self, place: Place) -> LogIndex:
         """Its index, as soon as there is a log."""
         while True:
+            before = self.problem
             try:
                 if place.log.is_file():
                     self.problem = ""
@@ -174,7 +175,8 @@ class LogSession:
             except OSError as error:
                 self.problem = f"the log cannot be read: {error.strerror or error}"
             self.whole = True
-            self._changed()
+            if self.problem != before:
+                self._changed()
             await asyncio.sleep(self._every)
 
     async def _watch_ending(self, place: Place) -> None:

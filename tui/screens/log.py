@@ -186,8 +186,6 @@ class LogScreen(View):
     def moved(self) -> None:
         """The cursor may stand on another row."""
         self._keep_position()
-        if (rows := self.session.rows) is not None and not rows.touched:
-            self.rows_view.reveal()
         self.rows_view.keep_visible()
         self.look_at_row()
         self.bars_changed()

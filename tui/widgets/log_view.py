@@ -144,16 +144,17 @@ class LogView(Pane):
     def reveal(self) -> None:
         """Where the cursor is out of sight, into the middle of what is around it."""
         if (rows := self.rows) is not None and not self.top < rows.place < self.top + self.page - 1:
-            self.top = max(0, rows.place - self.page // 2)
+            self.top = rows.place - self.page // 2
         self.keep_visible()
 
     def keep_visible(self) -> None:
-        """Scroll so that the cursor is seen, with a line around it where there is one."""
+        """Scroll so that the cursor is seen, with a line around it; in the middle until it was moved."""
         if (rows := self.rows) is None:
             return
         place, margin = rows.place, 1 if self.page > 4 else 0
-        self.top = min(self.top, max(0, place - margin), max(0, len(rows) - self.page))
-        self.top = max(self.top, min(place + margin, len(rows) - 1) - self.page + 1, 0)
+        top = self.top if rows.touched else place - self.page // 2
+        top = min(top, place - margin, len(rows) - self.page)
+        self.top = max(top, min(place + margin, len(rows) - 1) - self.page + 1, 0)
         self.redraw()
 
     def line(self, y: int, width: int) -> Iterable[Piece]:
