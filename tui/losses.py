@@ -28,7 +28,7 @@ def title_of(run: RunReport) -> str:
 
 def _cost(run: RunReport, snapshot: Snapshot) -> list[str]:
     if run.is_over:
-        return [f"is {run.status} already: left as it is"]
+        return [f"is over already ({run.status}): left as it is"]
     done, total = run.summary.completed_count, run.summary.total_episodes
     if run.status == "pending":
         waiting = snapshot.queued(run.run_id)

@@ -60,7 +60,7 @@ def test_a_cancel_tells_what_is_lost_what_is_kept_and_what_can_be_resumed(contro
         "20260518_142830  navB, toy_follow",
         "  waits, place 1 in the queue: nothing of it runs; R queues it again",
         "20260518_120000  baseline, toy_follow",
-        "  is completed already: left as it is",
+        "  is over already (completed): left as it is",
     ]
 
 
@@ -98,10 +98,26 @@ async def test_what_is_marked_is_cancelled_and_what_is_over_is_left(control: Fak
         app.home.runs.go_to_id(DONE)
         await pilot.press("x")
         await until_seen(pilot, "cancel 2 runs")
-        assert any("completed already: left as it is" in line for line in text_of(app))
+        assert any("is over already (completed)" in line for line in text_of(app))
         await pilot.press("y")
         await over(pilot)
     assert sorted(control.calls) == [("cancel", RUNS, None), ("cancel", WAITS, None)]
+
+
+async def test_every_target_of_many_can_be_read_before_the_answer() -> None:
+    runs = [fake_report(f"20260518_1200{second:02}", "running", total=3) for second in range(12)]
+    control = FakeControl(reports=runs)
+    app = centre(control)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("asterisk", "x")
+        await until_seen(pilot, "cancel 12 runs")
+        assert not any("20260518_120011  toy" in line for line in text_of(app))
+        await pilot.press("pagedown", "pagedown", "pagedown", "pagedown")
+        await until_seen(pilot, "20260518_120011  toy")
+        await pilot.press("y")
+        await over(pilot)
+    assert len(control.calls) == 12
 
 
 async def test_a_kill_takes_the_id(control: FakeControl) -> None:

@@ -14,9 +14,12 @@ from tui.screens.dialog import Dialog
 from tui.widgets.menu import Text
 from tui.widgets.prompt import Line
 
+_SCROLLS = {"down": 1, "up": -1, "pagedown": 10, "pageup": -10}
+
 
 class Confirm(Dialog[bool]):
-    """lines: exactly what it is about. question: with ``y`` for yes, and everything else for no.
+    """lines: exactly what it is about, scrolled by the arrows. question: with ``y`` for yes, and every other
+    key for no.
 
     typed: a text that must be typed instead, for what cannot be undone.
     """
@@ -32,14 +35,14 @@ class Confirm(Dialog[bool]):
 
     def __init__(self, title: str, lines: Sequence[str], question: str, *, typed: str = "") -> None:
         super().__init__()
-        self._heading, self._lines, self._question, self._typed = title, lines, question, typed
+        self._heading, self._question, self._typed = title, question, typed
         self._line = Line() if typed else None
+        self._area = VerticalScroll(Text("\n".join(lines)), can_focus=False)
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = plain(f" {self._heading} ")
-            with VerticalScroll(can_focus=False):
-                yield Text("\n".join(self._lines))
+            yield self._area
             hint = f"type {self._typed} and press enter" if self._typed else "y/N"
             yield Text(f"{self._question}  {hint}", classes="question")
             if self._line is not None:
@@ -53,7 +56,10 @@ class Confirm(Dialog[bool]):
         self.dismiss(event.value.strip() == self._typed)
 
     def on_key(self, event: events.Key) -> None:
-        if self._line is None:
+        if event.key in _SCROLLS:
+            event.stop()
+            self._area.scroll_relative(y=_SCROLLS[event.key], animate=False)
+        elif self._line is None:
             event.stop()
             self.dismiss(event.key in ("y", "Y"))
         elif event.key == "escape":

@@ -122,12 +122,13 @@ class FormView(Pane):
     def _field(self, field: Field, *, chosen: bool) -> list[Piece]:
         drawing = self.drawing
         label = min(WIDEST_LABEL, max(cell_len(one.label) for one in self._fields))
-        pieces: list[Piece] = [(f" {fit(field.label, label, cut=drawing.glyphs.cut)}  ", drawing.dim)]
-        value = (field.value, drawing.strong) if field.value else (field.default, drawing.dim)
+        dim = drawing.dim if drawing.coloured or not chosen else Style.null()  # the cursor is the ink there
+        pieces: list[Piece] = [(f" {fit(field.label, label, cut=drawing.glyphs.cut)}  ", dim)]
+        value = (field.value, drawing.strong) if field.value else (field.default, dim)
         left, right = ("◂ ", " ▸") if not drawing.ascii else ("< ", " >")
         pieces += [(left, drawing.key), value, (right, drawing.key)] if chosen and field.options else [value]
         if field.problem:
             pieces.append((f"  {field.problem}", drawing.bad))
         elif field.note:
-            pieces.append((f"  {field.note}", drawing.dim))
+            pieces.append((f"  {field.note}", dim))
         return pieces
