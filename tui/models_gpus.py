@@ -134,8 +134,13 @@ def _memory(
     other = used - math.fsum(part.mb for part in parts)
     if other > total / 1000:  # what the driver and its counting are off by is nobody's
         parts.append(Part("other", "other", other))
-    parts += [Part("reserved", names.get(run, run), mb) for run, mb in reserved.items()]
+    parts += [Part("reserved", _owner(owner, names), mb) for owner, mb in reserved.items()]
     return Memory(total, used, tuple(part for part in parts if part.mb > 0))
+
+
+def _owner(owner: str, names: dict[str, str]) -> str:
+    """A run by its label; a server, ``server:NODESET@KEY``, by its nodeset."""
+    return names.get(owner, owner.removeprefix("server:").partition("@")[0])
 
 
 def _stale(age_sec: float, unheard_sec: float) -> str:

@@ -212,17 +212,16 @@ def cells_of(lane: Lane, window: Window) -> list[Outcome | None]:
     return found
 
 
-def alone_blocks(lane: Lane, window: Window) -> Iterable[tuple[Block, int, int]]:
-    """The blocks that are seen whole and share no cell, each with its cells as a range."""
-    taken = -1
-    for place, block in enumerate(lane.blocks):
-        left, right = window.span(block)
-        alone = left >= taken
+def own_cells(lane: Lane, window: Window) -> Iterable[tuple[int, Block, int, int]]:
+    """Place and block, and as a range the cells that are seen of it and that no other has a part of."""
+    taken = 0
+    spans = [window.span(block) for block in lane.blocks]
+    for place, (block, (left, right)) in enumerate(zip(lane.blocks, spans, strict=True)):
+        until = min(right, window.cells, spans[place + 1][0] if place + 1 < len(spans) else window.cells)
+        since = max(left, taken)
         taken = max(taken, right)
-        if place + 1 < len(lane.blocks):
-            alone = alone and window.span(lane.blocks[place + 1])[0] >= right
-        if alone and left >= 0 and right <= window.cells:
-            yield block, left, right
+        if since < until:
+            yield place, block, since, until
 
 
 def axis_labels(window: Window, start: datetime, apart: int = 12) -> list[tuple[int, str]]:

@@ -64,6 +64,20 @@ def test_a_cards_memory_is_told_by_whose_it_is() -> None:
     assert machine.cards[1].memory.parts == (Part("other", "other", 3072.0),)
 
 
+def test_what_is_reserved_for_a_server_is_told_by_its_nodeset() -> None:
+    gpus = fake_gpus()
+    gpus[1].reserved_mb = {"server:policy_gridhouse@26956e14": 400.0}
+    machine = machine_of(seen(ResourcesReport(driver="present", gpus=gpus, host=HOST)))
+    assert machine is not None
+    assert machine.cards[1].memory.parts[-1] == Part("reserved", "policy_gridhouse", 400.0)
+
+
+def test_where_the_use_is_not_known_the_memorys_history_stands_for_it() -> None:
+    gpu = msgspec.structs.replace(fake_gpus()[0], utilization=None)
+    line = drawn(seen(ResourcesReport(driver="present", gpus=[gpu], host=HOST)))[0]
+    assert "▄" in line
+
+
 def test_foreign_processes_are_named_the_largest_first() -> None:
     gpus = fake_gpus()
     gpus[0].foreign = [

@@ -252,6 +252,11 @@ def test_a_block_with_room_for_it_has_its_number() -> None:
     assert drawn == "█0███▓▓ "
 
 
+def test_a_block_that_is_seen_in_part_has_its_number_where_it_is_seen() -> None:
+    one = Lane(0, (Block(0, 17, "success", 0.0, 100.0),))
+    assert text(track(Drawing(), one, Window(50.0, 1.0, 6), None)) == "█17███"
+
+
 def test_the_block_under_the_cursor_is_marked_in_every_theme() -> None:
     one = lane((0, 3, "success"), (3, 6, "success"))
     for theme in THEMES:

@@ -99,7 +99,9 @@ def test_what_is_withheld_gives_the_reason_and_no_mean_anywhere() -> None:
 
 
 estimates = st.tuples(st.floats(0, 1), st.floats(0, 0.5), st.floats(0, 0.5)).map(
-    lambda found: Estimate(found[0], 9, 0.1, 8, (found[0] - found[1], found[0] + found[2]), "t")
+    lambda found: Estimate(
+        found[0], 9, 0.1, 8, (max(0.0, found[0] - found[1]), min(1.0, found[0] + found[2])), "t"
+    )
 )
 
 

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from rich.style import Style
 
 from tui.drawing import Drawing, Piece, fit
-from tui.models import gigabytes
+from tui.models import GpuSample, gigabytes
 from tui.models_gpus import Card, Kind, Machine, Memory, Part, bar_cells, spark, spark_levels
 from tui.theme import Outcome
 from tui.widgets.drawn import Line
@@ -95,8 +95,8 @@ def _headline(drawing: Drawing, card: Card, now: float, width: int, level: int) 
     cells = room - len(name) - 1
     shown = " " * max(0, cells)
     if cells >= 6 and level != FULL:
-        levels = spark_levels(card.history, now, cells, lambda sample: sample.utilization)
-        shown = spark(levels, 100.0, drawing.glyphs.spark)
+        levels = spark_levels(card.history, now, cells, lambda sample: _used(card, sample))
+        shown = spark(levels, 1.0, drawing.glyphs.spark)
     style = drawing.warn if card.stale else _busy(drawing, report.utilization)
     return [
         (report.label, drawing.key),
@@ -106,9 +106,16 @@ def _headline(drawing: Drawing, card: Card, now: float, width: int, level: int) 
     ]
 
 
+def _used(card: Card, sample: GpuSample) -> float:
+    """How busy it was; where the driver does not say, how full."""
+    if sample.utilization is not None:
+        return sample.utilization / 100
+    return sample.used_mb / card.report.total_mb
+
+
 def _histories(drawing: Drawing, card: Card, now: float, width: int) -> list[Line]:
     """Ten minutes of what is known, each to its own scale."""
-    report, cells = card.report, max(1, width - 28)
+    report, cells = card.report, max(1, width - 32)
     rows = (
         ("use", 100.0, "%", lambda sample: sample.utilization),
         ("memory", report.total_mb / 1024, "G", lambda sample: sample.used_mb / 1024),
@@ -123,9 +130,8 @@ def _histories(drawing: Drawing, card: Card, now: float, width: int) -> list[Lin
             lines.append([(f"{INDENT}{name:<7}", drawing.dim), ("the driver does not say", drawing.dim)])
             continue
         line = spark(levels, most or max(known), drawing.glyphs.spark)
-        told = f" {min(known):.0f} to {max(known):.0f}{unit}"
+        told = f" {min(known):.0f} to {max(known):.0f}{unit} in 10 min"
         lines.append([(f"{INDENT}{name:<7}", drawing.dim), (line, drawing.good), (told, drawing.dim)])
-    lines[0] = [*lines[0], (" 10 min", drawing.dim)]
     return lines
 
 
@@ -206,7 +212,12 @@ def _busy(drawing: Drawing, utilization: float | None) -> Style:
 
 
 def _amounts(memory: Memory) -> str:
-    return f"{memory.used_mb / 1024:.0f}/{memory.total_mb / 1024:.0f}G"
+    used = memory.used_mb / 1024
+    return (
+        f"{used:.1f}/{memory.total_mb / 1024:.0f}G"
+        if used < 10
+        else f"{used:.0f}/{memory.total_mb / 1024:.0f}G"
+    )
 
 
 def _figure(value: float | None, unit: str, width: int) -> str:

@@ -16,9 +16,9 @@ from tui.models_lanes import (
     Lane,
     Lanes,
     Window,
-    alone_blocks,
     axis_labels,
     cells_of,
+    own_cells,
 )
 from tui.theme import Outcome
 
@@ -89,26 +89,32 @@ def lane_line(
 
 
 def track(drawing: Drawing, lane: Lane, window: Window, chosen: Block | None) -> list[Piece]:
-    """The lane's cells, equal neighbours in one piece. A block with room for it has its number in it."""
-    cells = cells_of(lane, window)
-    drawn: list[Piece] = [
-        (" ", drawing.plain)
-        if outcome is None
-        else (drawing.marks[outcome].glyph, drawing.marks[outcome].style)
-        for outcome in cells
-    ]
-    for block, left, right in alone_blocks(lane, window):
+    """The lane's cells, equal neighbours in one piece. Every other episode is darker, so that they can be
+    told apart; one with room for it has its number in it."""
+    drawn = [_cell(drawing, outcome) for outcome in cells_of(lane, window)]
+    for place, block, left, right in own_cells(lane, window):
         text = str(block.episode_index)
-        if right - left >= len(text) + 2:
-            for cell, character in enumerate(text, left + 1):
-                drawn[cell] = (character, drawn[cell][1] + Style(reverse=True, bold=True))
+        shade = Style(dim=True) if place % 2 else Style.null()
+        number = range(left + 1, left + 1 + len(text)) if right - left >= len(text) + 2 else range(0)
+        for cell in range(left, right):
+            glyph, style = drawn[cell]
+            if cell in number:
+                drawn[cell] = (text[cell - left - 1], style + Style(reverse=True, bold=True) + shade)
+            else:
+                drawn[cell] = (glyph, style + shade)
     if chosen is not None:
         left, right = window.span(chosen)
         for cell in range(max(0, left), min(right, window.cells)):
-            glyph, style = drawn[cell]
-            glyph = glyph if glyph.isdigit() else drawing.glyphs.mark
-            drawn[cell] = (glyph, _chosen(drawing, style))
+            glyph, _ = drawn[cell]
+            drawn[cell] = (glyph if glyph.isdigit() else drawing.glyphs.mark, _chosen(drawing))
     return _joined(drawn)
+
+
+def _cell(drawing: Drawing, outcome: Outcome | None) -> Piece:
+    if outcome is None:
+        return " ", drawing.plain
+    mark = drawing.marks[outcome]
+    return mark.glyph, mark.style
 
 
 def now_text(drawing: Drawing, lane: Lane, lanes: Lanes) -> tuple[str, Style]:
@@ -193,11 +199,11 @@ def _note(row: EpisodeRow) -> str:
     return row.error or ("" if row.termination in ("stopped", "drained") else row.termination)
 
 
-def _chosen(drawing: Drawing, style: Style) -> Style:
-    """On a paper of its own, which no outcome has; without colours, by the glyph."""
+def _chosen(drawing: Drawing) -> Style:
+    """A paper of its own, which no outcome has; without colours, the glyph tells it."""
     if not drawing.coloured:
-        return Style(reverse=True, bold=True)
-    return Style(color=drawing.plain.bgcolor, bgcolor=drawing.plain.color, bold=True, reverse=False)
+        return Style(reverse=True, bold=True, dim=False)
+    return Style(color=drawing.plain.bgcolor, bgcolor=drawing.plain.color, bold=True)
 
 
 def _joined(drawn: Sequence[Piece]) -> list[Piece]:

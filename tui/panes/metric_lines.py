@@ -63,15 +63,17 @@ def grouped(estimate: Estimate) -> str:
 
 
 def plot(drawing: Drawing, estimate: Estimate | None, cells: int, span: Interval = UNIT) -> str:
-    """An interval and its mean between the ends of ``span``; blank where it lies outside."""
-    if estimate is None or not span[0] <= estimate.mean <= span[1] or cells < LEAST_PLOT:
+    """An interval and its mean between the ends of ``span``; blank where one of them lies outside."""
+    if estimate is None or cells < LEAST_PLOT:
         return " " * cells
     low, high = estimate.ci95 or (estimate.mean, estimate.mean)
+    if not span[0] <= low <= high <= span[1]:
+        return " " * cells
     glyphs = drawing.glyphs
     line = [" "] * cells
 
     def cell(value: float) -> int:
-        share = (min(span[1], max(span[0], value)) - span[0]) / (span[1] - span[0])
+        share = (value - span[0]) / (span[1] - span[0])
         return min(cells - 1, int(share * cells))
 
     for place in range(cell(low), cell(high) + 1):
