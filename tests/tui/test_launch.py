@@ -43,11 +43,10 @@ def remembering(**values: str) -> UiState:
     return UiState(forms={"": {"graph": "gridhouse_follow"}, "gridhouse_follow": values})
 
 
-async def go_to(pilot: Pilot[Any], view: LaunchView, key: str) -> None:
-    await pilot.press("g")
-    while view.form_view.current is not None and view.form_view.current.key != key:
-        await pilot.press("j")
-    assert view.form_view.current is not None, f"there is no field {key}"
+def go_to(view: LaunchView, key: str) -> None:
+    view.form_view.go_to(key)
+    assert view.form_view.current is not None
+    assert view.form_view.current.key == key
 
 
 async def test_a_newcomer_launches_with_what_footer_and_help_say() -> None:
@@ -64,8 +63,7 @@ async def test_a_newcomer_launches_with_what_footer_and_help_say() -> None:
         await until_seen(pilot, "A small policy.")
         await pilot.press("enter")
         await until_seen(pilot, "val_unseen  120 episodes")
-        await go_to(pilot, shown(app), "episodes")
-        await pilot.press("2", "enter", "G", "enter")
+        await pilot.press(*"jjjjj", "2", "enter", "G", "enter")
         await until(pilot, lambda: control.calls)
     [(verb, request)] = control.calls
     assert verb == "start"
@@ -81,7 +79,7 @@ async def test_the_estimate_follows_the_workers_once_nothing_more_is_typed() -> 
         clock.advance(0.4)
         await until_seen(pilot, "fits now on GPU 1; at most 8 workers would start now")
         control.refuses["estimate"] = ControlError("the backend is ending")
-        await go_to(pilot, view, "workers")
+        go_to(view, "workers")
         await pilot.press("1", "6", "enter")
         clock.advance(0.4)
         await until_seen(pilot, "no estimate: the backend is ending")
@@ -93,7 +91,7 @@ async def test_problems_are_shown_at_their_fields_and_the_cursor_goes_there() ->
     app = centre(control, state=remembering())
     async with app.run_test(size=(80, 24)) as pilot:
         view = await opened(pilot)
-        await go_to(pilot, view, "panel.slip")
+        go_to(view, "panel.slip")
         await pilot.press("3", "enter", "ctrl+g")
         assert view.form_view.current is not None
         assert view.form_view.current.key == "panel.slip"
@@ -109,12 +107,12 @@ async def test_what_is_typed_is_dropped_by_escape_and_values_are_chosen_by_the_a
     app = centre(offering(), state=remembering(workers="4"))
     async with app.run_test(size=(80, 24)) as pilot:
         view = await opened(pilot)
-        await go_to(pilot, view, "workers")
+        go_to(view, "workers")
         await pilot.press("9", "9")
         assert view.form.workers == 99
         await pilot.press("escape")
         assert view.form.workers == 4
-        await go_to(pilot, view, "split")
+        go_to(view, "split")
         await pilot.press("right")
         assert view.form.values["split"] == "train"
         await pilot.press("left")
@@ -151,7 +149,7 @@ async def test_the_last_values_are_kept_and_a_started_run_is_gone_to() -> None:
     app = centre(control, state=remembering(workers="4"), save=kept.append)
     async with app.run_test(size=(80, 24)) as pilot:
         view = await opened(pilot)
-        await go_to(pilot, view, "seed")
+        go_to(view, "seed")
         await pilot.press("7", "enter", "ctrl+g")
         await until(pilot, lambda: app.view is app.home)
         control.reports.insert(0, fake_report("20260518_143100", "pending"))
@@ -160,6 +158,16 @@ async def test_the_last_values_are_kept_and_a_started_run_is_gone_to() -> None:
         app.before_leaving(0)
     assert kept[-1].forms["gridhouse_follow"] == {"workers": "4", "seed": "7"}
     assert kept[-1].forms[""] == {"graph": "gridhouse_follow"}
+
+
+async def test_what_was_typed_is_there_again_when_the_form_was_left() -> None:
+    app = centre(offering(), state=remembering(workers="4"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        view = await opened(pilot)
+        go_to(view, "workers")
+        await pilot.press("8", "enter", "escape")
+        await until(pilot, lambda: app.view is app.home)
+        assert (await opened(pilot)).form.workers == 8
 
 
 async def test_a_graph_that_cannot_be_asked_says_so_and_can_be_started_all_the_same() -> None:
@@ -208,7 +216,7 @@ async def test_a_clone_begins_with_what_the_run_was_asked(cloned: FakeControl) -
         assert view.crumbs() == f"new run like {cloned.reports[0].run_id}"
         assert view.form.base.graph is not None, "the saved graph is another by now"
         await until_seen(pilot, "as it ran: the saved one has changed since")
-        await go_to(pilot, view, "seed")
+        go_to(view, "seed")
         await pilot.press("5", "enter", "ctrl+g")
         await until(pilot, lambda: cloned.calls)
     request = cloned.calls[0][1]
@@ -241,7 +249,7 @@ async def test_over_a_real_backend_two_episodes_are_launched_and_seen_to_end(
             await until(pilot, lambda: shown(app).form.offer is not None)
             await until_seen(pilot, "fits now, without a GPU")
             for key in ("episodes", "steps"):
-                await go_to(pilot, shown(app), key)
+                go_to(shown(app), key)
                 await pilot.press("2", "enter")
             await pilot.press("ctrl+g")
             await until(pilot, lambda: app.view is app.home and app.snapshot.runs)

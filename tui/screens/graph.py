@@ -126,7 +126,7 @@ class GraphView(View):
     def _show_outline(self) -> None:
         nodes = self.outline.nodes if self.outline is not None else ()
         self.nodes.give(nodes, problems_of(nodes, self.problems))
-        self.nodes.set_empty("the graph cannot be read: its problems are told beside")
+        self.nodes.set_empty("the graph cannot be read: see its problems")
         errors = sum(problem.severity == "error" for problem in self.problems)
         counts = {"node": len(nodes), "error": errors, "warning": len(self.problems) - errors}
         self.nodes.set_title(", ".join(count(number, what) for what, number in counts.items() if number))

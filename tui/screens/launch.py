@@ -15,7 +15,7 @@ from tui.launch_form import LaunchForm, Purpose
 from tui.launch_inquiry import Inquiry
 from tui.models import Snapshot
 from tui.screens.base import View
-from tui.starting import last_values, submit
+from tui.starting import last_values, remember, submit
 from tui.widgets.form_view import FormView
 from tui.widgets.menu import Item, Menu, matching
 
@@ -120,6 +120,8 @@ class LaunchView(View):
         if field is None or field.kind in ("told", "graph"):
             return
         self.form = self.form.with_value(field.key, value)
+        if self.purpose == "run" and not self._like:
+            remember(self.centre, self.form)
         if field.key == "workers":
             self.inquiry.estimate_soon(self.form)
         self._redraw()
