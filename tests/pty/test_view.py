@@ -9,6 +9,7 @@ from tests.pty.terminal import Terminal, program, record_env, wait_until
 from tests.pty.test_hostile_text import OURS
 from tests.tui.episode_folders import error_row, hostile_lines, steps, write_episode
 
+FULL_SCREEN = b"\x1b[?1049h"
 ATTACK = "\x1b]52;c;aGFja2Vk\x07\x9b31m \u202e [/x] [b"
 
 
@@ -21,9 +22,11 @@ def test_no_byte_of_an_episode_steers_the_terminal(tmp_path: Path) -> None:
     folder = write_episode(tmp_path / "ep0007", row, hostile_lines(), frames=1)
     with Terminal(_view(folder), record_env(tmp_path), size=(100, 40)) as terminal:
         terminal.wait_for("3 rows, 1 with errors")
-        for keys, shown in (("d", "changes"), ("d\r\t", "Firing"), ("/zzz\r", "0 matches")):
+        for keys, shown in (("d", "changes"), ("d\r\t", "Firing"), ("/zzz", "0 matches")):
             terminal.keys(keys)
             terminal.wait_for(shown)
+        terminal.keys("\r")
+        wait_until(lambda: not any(line.startswith(" / ") for line in terminal.lines()), "the prompt closed")
         terminal.keys("q")
         assert terminal.wait_end() == 0
         output = bytes(terminal.output)
@@ -47,8 +50,10 @@ def test_a_row_is_opened_in_the_editor_and_the_screen_comes_back(tmp_path: Path)
             lambda: asked.exists() and "ep0007/log.jsonl" in asked.read_text(), "the log in the editor"
         )
         assert asked.read_text().startswith("+9 ")
+        wait_until(lambda: terminal.output.count(FULL_SCREEN) == 2, "the screen back")
         terminal.keys("\ro")
         wait_until(lambda: '"timestamp": ' in asked.read_text(), "the firing, indented")
+        wait_until(lambda: terminal.output.count(FULL_SCREEN) == 3, "the screen back")
         terminal.keys("\tg")
         terminal.wait_for("row 1 ")
         terminal.keys("q")

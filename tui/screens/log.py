@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import msgspec
 from textual.app import ComposeResult
 from textual.containers import Container
 
@@ -23,15 +22,13 @@ from tui.episode.session import EVERY_SEC, LogSession
 from tui.models import Snapshot
 from tui.screens.base import Copies, Pane, View
 from tui.screens.log_actions import carry_out
-from tui.screens.log_tools import log_copies
-from tui.state_file import LogPosition
+from tui.screens.log_tools import keep_position, log_copies
 from tui.widgets.episode_bar import EpisodeBar
 from tui.widgets.log_view import LogView
 from tui.widgets.record_view import RecordView
 from tui.widgets.thumbnail import Thumbnail
 
 _TITLES: dict[Part, str] = {"rows": "Log", "record": "Firing", "frame": "Image"}
-KEPT_POSITIONS = 50
 SHORT = 30
 """Lines below which the episode has two, not three."""
 
@@ -58,7 +55,7 @@ class LogScreen(View):
         self.session = LogSession(self._changed, every)
         self.bar = EpisodeBar()
         self.rows_view = LogView(self.session, self.moved)
-        self.record = RecordView()
+        self.record = RecordView(self._arranged)
         self.frame = Thumbnail(self.bars_changed)
         self.parts: dict[Part, Pane] = {"rows": self.rows_view, "record": self.record, "frame": self.frame}
         self.area = Container(*self.parts.values())
@@ -185,20 +182,10 @@ class LogScreen(View):
 
     def moved(self) -> None:
         """The cursor may stand on another row."""
-        self._keep_position()
+        keep_position(self.centre, self.session, self._attempt)
         self.rows_view.keep_visible()
         self.look_at_row()
         self.bars_changed()
-
-    def _keep_position(self) -> None:
-        """For the next start: by byte, which holds while the log grows."""
-        rows, place = self.session.rows, self.session.place
-        if rows is None or place is None or not rows.touched or rows.at >= rows.index.rows:
-            return
-        position = LogPosition(attempt=self._attempt, offset=rows.index.starts[rows.at])
-        others = {target: kept for target, kept in self.centre.state.logs.items() if target != place.target}
-        newest = dict(list(others.items())[-KEPT_POSITIONS:]) | {place.target: position}
-        self.centre.state = msgspec.structs.replace(self.centre.state, logs=newest)
 
     def look_at_row(self) -> None:
         """Read the row under the cursor, whole; what is wanted meanwhile is read next."""
@@ -245,10 +232,10 @@ class LogScreen(View):
         rows = self.session.rows
         if rows is None or self.session.details is None or rows.at >= rows.index.rows:
             return None
-        width = max(8, self.record.content_size.width - 2)
+        width = (self.record.content_size.width or self.area.size.width) - 2
         same = self.detail is not None and self.detail.wanted.row == rows.at
         self.whole = self.whole and same
-        wanted = Wanted(rows.at, width, self.wrap, self.whole, self.changes)
+        wanted = Wanted(rows.at, max(8, width), self.wrap, self.whole, self.changes)
         return None if self.detail is not None and self.detail.wanted == wanted else wanted
 
     async def _read(self) -> None:
@@ -291,6 +278,7 @@ class LogScreen(View):
     def _arranged(self) -> None:
         self.rows_view.keep_visible()
         self.look_at_row()
+        self.bars_changed()
 
     def _title_parts(self) -> None:
         for part, pane in self.parts.items():

@@ -20,6 +20,7 @@ from tui.episode.session import LogSession
 from tui.logfile.rows import MAX_RECORD_BYTES
 from tui.panes.run_copies import REST, calls
 from tui.screens.base import Copies
+from tui.state_file import LogPosition
 
 if TYPE_CHECKING:
     from tui.app import ControlCentre
@@ -39,7 +40,20 @@ _TAKE_A_LINE = (
     "less",
     "more",
 )
+KEPT_POSITIONS = 50
 _BY_COLON = ("hx", "helix", "subl", "code")
+
+
+def keep_position(centre: ControlCentre, session: LogSession, attempt: int) -> None:
+    """For the next start: where the operator is in this log, by byte, which holds while it grows."""
+    rows, place = session.rows, session.place
+    if rows is None or place is None or not rows.touched or rows.at >= rows.index.rows:
+        return
+    logs = dict(centre.state.logs)
+    logs.pop(place.target, None)
+    newest = dict(list(logs.items())[1 - KEPT_POSITIONS :])
+    position = LogPosition(attempt=attempt, offset=rows.index.starts[rows.at])
+    centre.state = msgspec.structs.replace(centre.state, logs=newest | {place.target: position})
 
 
 def log_copies(session: LogSession, detail: Detail | None) -> Copies:

@@ -17,12 +17,16 @@ SIDE_CELLS = 8
 
 
 class RecordView(Pane):
-    """Shows the detail it was given last. ``left``: cells that are scrolled out at the left, unwrapped."""
+    """Shows the detail it was given last. ``left``: cells that are scrolled out at the left, unwrapped.
+
+    resized: told when there is another width for it.
+    """
 
     scope = ("log",)
 
-    def __init__(self) -> None:
+    def __init__(self, resized: Callable[[], None]) -> None:
         super().__init__()
+        self._resized = resized
         self.detail: Detail | None = None
         self.problem = ""
         self.top = 0
@@ -91,6 +95,7 @@ class RecordView(Pane):
 
     def on_resize(self) -> None:
         self.scroll_to_line(self.top)
+        self._resized()
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         event.stop()
