@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple
 
 from engine.store.records import EpisodeRow, Progress, WorkerProgress
 from tui.models import age_sec, outcome_of, stalled_workers
@@ -26,8 +27,7 @@ STEPS_SEC = (
 """What a cell of the time axis may stand for."""
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """An episode on its lane, in seconds after the run's start. row: None while it is played; stalled_from:
     since when its worker does nothing."""
 
@@ -80,29 +80,35 @@ class Lanes:
     start: datetime | None = None
     span: float = 0.0
 
-    def find(self, worker_id: int) -> Lane | None:
-        return next((lane for lane in self.lanes if lane.worker_id == worker_id), None)
 
-
-def finished_blocks(rows: Sequence[EpisodeRow], start: datetime) -> dict[int, tuple[Block, ...]]:
-    """The blocks of each worker, from the rows whose times can be read."""
-    found: defaultdict[int, list[Block]] = defaultdict(list)
+def finished_blocks(
+    rows: Sequence[EpisodeRow], began_at: str | None, now: datetime
+) -> tuple[datetime | None, dict[int, tuple[Block, ...]]]:
+    """When the run's first attempt began, in ``now``'s time zone, and each worker's blocks, from the rows
+    whose times can be read. began_at: of the newest attempt."""
+    timed: list[tuple[float, float, EpisodeRow]] = []
     for row in rows:
-        began, ended = _seconds(row.started_at, start), _seconds(row.finished_at, start)
-        if began is None or ended is None:
-            continue
+        started, finished = _time(row.started_at), _time(row.finished_at)
+        if started is not None and finished is not None:
+            timed.append((started.timestamp(), finished.timestamp(), row))
+    begun = _time(began_at)
+    first = min([*(began for began, _, _ in timed), *([begun.timestamp()] if begun else [])], default=None)
+    if first is None:
+        return None, {}
+    found: defaultdict[int, list[Block]] = defaultdict(list)
+    for began, ended, row in sorted(timed, key=lambda each: each[:2]):
         found[row.worker_id].append(
-            Block(row.worker_id, row.episode_index, outcome_of(row), began, max(began, ended), row)
+            Block(
+                row.worker_id,
+                row.episode_index,
+                outcome_of(row),
+                began - first,
+                max(began, ended) - first,
+                row,
+            )
         )
-    for blocks in found.values():
-        blocks.sort(key=lambda block: (block.start, block.end))
-    return {worker: tuple(blocks) for worker, blocks in found.items()}
-
-
-def start_of(rows: Sequence[EpisodeRow], began_at: str | None, now: datetime) -> datetime | None:
-    """When the run's first attempt began, in ``now``'s time zone; None where nothing says it."""
-    times = [time for text in (began_at, *(row.started_at for row in rows)) if (time := _time(text))]
-    return min(times).astimezone(now.tzinfo) if times else None
+    blocks = {worker: tuple(blocks) for worker, blocks in found.items()}
+    return datetime.fromtimestamp(first, now.tzinfo), blocks
 
 
 def lanes_of(
@@ -155,8 +161,17 @@ class Window:
 
     def span(self, block: Block) -> tuple[int, int]:
         """The cells of a block, as a range; each block has at least one."""
-        left = self.cell(block.start)
-        return left, max(left + 1, math.ceil((block.end - self.first) / self.step - 1e-9))
+        return self.spans((block,))[0]
+
+    def spans(self, blocks: Iterable[Block]) -> list[tuple[int, int]]:
+        """Those of each."""
+        first, step, floor, ceil = self.first, self.step, math.floor, math.ceil
+        found = []
+        for block in blocks:
+            left = floor((block.start - first) / step + 1e-9)
+            right = ceil((block.end - first) / step - 1e-9)
+            found.append((left, right if right > left else left + 1))
+        return found
 
     def shows(self, block: Block) -> bool:
         left, right = self.span(block)
@@ -201,8 +216,7 @@ def with_moment(window: Window, moment: float) -> Window:
 def cells_of(lane: Lane, window: Window) -> list[Outcome | None]:
     """What each cell shows: the worst outcome of the episodes in it; None where there are none."""
     found: list[Outcome | None] = [None] * window.cells
-    for block in lane.blocks:
-        left, right = window.span(block)
+    for block, (left, right) in zip(lane.blocks, window.spans(lane.blocks), strict=True):
         idle = right if block.stalled_from is None else max(left, window.cell(block.stalled_from))
         for cell in range(max(0, left), min(right, window.cells)):
             outcome: Outcome = block.outcome if cell < idle else "stalled"
@@ -215,13 +229,13 @@ def cells_of(lane: Lane, window: Window) -> list[Outcome | None]:
 def own_cells(lane: Lane, window: Window) -> Iterable[tuple[int, Block, int, int]]:
     """Place and block, and as a range the cells that are seen of it and that no other has a part of."""
     taken = 0
-    spans = [window.span(block) for block in lane.blocks]
-    for place, (block, (left, right)) in enumerate(zip(lane.blocks, spans, strict=True)):
-        until = min(right, window.cells, spans[place + 1][0] if place + 1 < len(spans) else window.cells)
-        since = max(left, taken)
+    spans = window.spans(lane.blocks)
+    for place, (left, right) in enumerate(spans):
+        since = left if left > taken else taken
         taken = max(taken, right)
+        until = min(right, window.cells, spans[place + 1][0] if place + 1 < len(spans) else window.cells)
         if since < until:
-            yield place, block, since, until
+            yield place, lane.blocks[place], since, until
 
 
 def axis_labels(window: Window, start: datetime, apart: int = 12) -> list[tuple[int, str]]:

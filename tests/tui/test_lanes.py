@@ -30,7 +30,6 @@ from tui.models_lanes import (
     finished_blocks,
     following,
     lanes_of,
-    start_of,
     whole,
     worst_first,
 )
@@ -53,10 +52,10 @@ def text(pieces: Any) -> str:
 
 def live_lanes(workers: list[WorkerProgress], rows: list[EpisodeRow] | None = None) -> Lanes:
     rows = mixed_rows() if rows is None else rows
-    start = start_of(rows, moment(1200), START)
+    start, blocks = finished_blocks(rows, moment(1200), START)
     assert start is not None
     progress = Progress(run_id=RUN, updated_at=moment(0), workers=workers)
-    return lanes_of(finished_blocks(rows, start), progress, start, START, moment(1200))
+    return lanes_of(blocks, progress, start, START, moment(1200))
 
 
 def view(lanes: Lanes, cells: int = 40, rows: int = 10) -> LaneView:
@@ -111,10 +110,10 @@ def test_what_goes_on_begins_where_the_last_episode_ended_and_ends_now() -> None
 
 def test_after_a_resume_what_goes_on_begins_with_the_new_attempt() -> None:
     rows = [fake_row(0, started_at=moment(90000), finished_at=moment(89900))]
-    start = start_of(rows, moment(60), START)
+    start, blocks = finished_blocks(rows, moment(60), START)
     assert start == START - timedelta(seconds=90000)
     progress = Progress(run_id=RUN, updated_at=moment(0), workers=busy_workers(1))
-    lanes = lanes_of(finished_blocks(rows, start), progress, start, START, moment(60))
+    lanes = lanes_of(blocks, progress, start, START, moment(60))
     assert lanes.lanes[0].blocks[-1].start == pytest.approx(90000 - 60)
 
 
@@ -272,7 +271,7 @@ def test_a_line_says_where_the_worker_is_and_since_when_it_stalls() -> None:
     assert all(len(line) == 120 for line in drawn)
     assert drawn[1].startswith(" w1 10/25 ")
     assert drawn[1].rstrip().endswith("ep 41 13/60 policy")
-    assert "? 14:23:09 6:51 ep 43 33/60 policy" in drawn[3]
+    assert "? 14:23:09 6:51 policy ep 43 33/60" in drawn[3]
 
 
 def test_an_age_is_told_only_once_it_says_something() -> None:

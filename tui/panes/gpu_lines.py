@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.cells import cell_len
 from rich.style import Style
@@ -114,25 +114,32 @@ def _used(card: Card, sample: GpuSample) -> float:
 
 
 def _histories(drawing: Drawing, card: Card, now: float, width: int) -> list[Line]:
-    """Ten minutes of what is known, each to its own scale."""
-    report, cells = card.report, max(1, width - 32)
-    rows = (
+    """Ten minutes of what is known, each to its own scale; what the driver does not say, in one line."""
+    report, cells = card.report, max(1, width - 34)
+    rows: tuple[tuple[str, float | None, str, Callable[[GpuSample], float | None]], ...] = (
         ("use", 100.0, "%", lambda sample: sample.utilization),
         ("memory", report.total_mb / 1024, "G", lambda sample: sample.used_mb / 1024),
         ("power", None, "W", lambda sample: sample.power_w),
         ("temp", 100.0, "C", lambda sample: sample.temperature_c),
     )
     lines: list[Line] = []
+    unknown = []
     for name, most, unit, value in rows:
         levels = spark_levels(card.history, now, cells, value)
         known = [level for level in levels if level is not None]
-        if not known:
-            lines.append([(f"{INDENT}{name:<7}", drawing.dim), ("the driver does not say", drawing.dim)])
-            continue
-        line = spark(levels, most or max(known), drawing.glyphs.spark)
-        told = f" {min(known):.0f} to {max(known):.0f}{unit} in 10 min"
-        lines.append([(f"{INDENT}{name:<7}", drawing.dim), (line, drawing.good), (told, drawing.dim)])
+        if known:
+            line = spark(levels, most or max(known), drawing.glyphs.spark)
+            told = f" {_short(min(known))} to {_short(max(known))}{unit} in 10 min"
+            lines.append([(f"{INDENT}{name:<7}", drawing.dim), (line, drawing.good), (told, drawing.dim)])
+        else:
+            unknown.append(name)
+    if unknown:
+        lines.append([(f"{INDENT}{', '.join(unknown)}: the driver does not say", drawing.dim)])
     return lines
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}" if value < 10 else f"{value:.0f}"
 
 
 def _stacked(drawing: Drawing, memory: Memory, width: int) -> list[Line]:
@@ -212,12 +219,7 @@ def _busy(drawing: Drawing, utilization: float | None) -> Style:
 
 
 def _amounts(memory: Memory) -> str:
-    used = memory.used_mb / 1024
-    return (
-        f"{used:.1f}/{memory.total_mb / 1024:.0f}G"
-        if used < 10
-        else f"{used:.0f}/{memory.total_mb / 1024:.0f}G"
-    )
+    return f"{_short(memory.used_mb / 1024)}/{memory.total_mb / 1024:.0f}G"
 
 
 def _figure(value: float | None, unit: str, width: int) -> str:

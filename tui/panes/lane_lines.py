@@ -125,10 +125,9 @@ def now_text(drawing: Drawing, lane: Lane, lanes: Lanes) -> tuple[str, Style]:
     doing = _doing(lane.now)
     if lane.stalled and lanes.start is not None:
         since = lanes.start + timedelta(seconds=lanes.span - lane.idle_sec)
-        return (
-            f"{drawing.marks['stalled'].glyph} {since:%H:%M:%S} {duration(lane.idle_sec)} {doing}",
-            drawing.warn,
-        )
+        node = lane.now.node
+        told = f"{since:%H:%M:%S} {duration(lane.idle_sec)} {node} {doing.removesuffix(node)}"
+        return f"{drawing.marks['stalled'].glyph} {told}".rstrip(), drawing.warn
     if lane.idle_sec >= QUIET_SEC:
         return f"{doing} {duration(lane.idle_sec)}", drawing.plain
     return doing, drawing.plain

@@ -12,7 +12,7 @@ from tui.actions import Fact
 from tui.drawing import Piece
 from tui.lane_view import Cursor, LaneView, told
 from tui.models import RunDetail, Snapshot, duration, headline_of
-from tui.models_lanes import Block, Lanes, finished_blocks, lanes_of, start_of
+from tui.models_lanes import Block, Lanes, finished_blocks, lanes_of
 from tui.panes.episode_columns import Line as Episode
 from tui.panes.lane_lines import axis_line, detail_line, lane_line, legend_line, widths
 from tui.screens.base import Copies
@@ -64,8 +64,7 @@ class LanesPane(DrawnPane):
         began_at = detail.report.summary.started_at
         if detail.rows is not self._rows or self._start is None:
             self._rows = detail.rows
-            self._start = start_of(detail.rows, began_at, now)
-            self._finished = finished_blocks(detail.rows, self._start) if self._start else {}
+            self._start, self._finished = finished_blocks(detail.rows, began_at, now)
         if self._start is None:
             return Lanes()
         progress = None if detail.report.is_over else detail.report.progress

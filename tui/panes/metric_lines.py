@@ -58,8 +58,14 @@ def interval(estimate: Estimate | None) -> str:
 
 
 def grouped(estimate: Estimate) -> str:
-    """What was taken as independent, where it is not the episode: ``12 scenes``."""
-    return f"{estimate.groups} {estimate.by}s" if estimate.by and estimate.groups else ""
+    """What was taken as independent, where it is not the single value: ``in 12 scenes``."""
+    if not estimate.by or not estimate.groups:
+        return ""
+    return (
+        f"the repeats of {estimate.groups}"
+        if estimate.by == "episode"
+        else f"in {estimate.groups} {estimate.by}s"
+    )
 
 
 def plot(drawing: Drawing, estimate: Estimate | None, cells: int, span: Interval = UNIT) -> str:
