@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NoReturn, cast
 
 from engine.cli.app import USAGE, Need, run_command_line
 
@@ -43,14 +45,15 @@ def open_control(root: str | None, need: Need) -> Iterator[Control]:
 
 
 @contextmanager
-def _embedded(root: Path, simulate: str | None = None) -> Iterator[Control]:
-    """A backend of this process; where another command was faster, its backend, as soon as it listens."""
+def _embedded(root: Path, simulate: str | None = None, *, quick: bool = False) -> Iterator[Control]:
+    """A backend of this process; where another command was faster, its backend, as soon as it listens. quick:
+    see :class:`engine.api.embedded.EmbeddedService`."""
     from engine.api.embedded import EmbeddedService
     from engine.control.remote import open_remote
     from engine.control.reports import ControlError
 
     options = ["--simulate", str(Path(simulate).absolute())] if simulate else []
-    service = EmbeddedService(root, _compose(simulate), options)
+    service = EmbeddedService(root, _compose(simulate), options, quick=quick)
     try:
         control = service.start()
     except ControlError:
@@ -127,7 +130,7 @@ def _for_screen(root: Path, read_only: bool, simulate: str | None) -> AbstractCo
         raise ConflictError(
             "--simulate is for a backend that begins: 'evaltower stop' ends the one that lives"
         )
-    return open_remote(root) if alive or read_only else _embedded(root, simulate)
+    return open_remote(root) if alive or read_only else _embedded(root, simulate, quick=True)
 
 
 def serve(
@@ -146,7 +149,17 @@ def serve(
     from engine.control.root import find_root
 
     inherited = Descriptors.parse(take_over) if take_over else None
+    if inherited is not None:
+        _warm_up()
     return serve(find_root(root), Options(host, port, token, inherited), _compose(simulate), put)
+
+
+def _warm_up() -> None:
+    """Load what a backend needs before it is waited for."""
+    import engine.control.local
+    import engine.scheduling.launchers.local
+    import engine.scheduling.launchers.servers
+    import engine.scheduling.simulation_file  # noqa: F401
 
 
 def _compose(simulate: str | None) -> Compose:
@@ -172,7 +185,18 @@ def _compose(simulate: str | None) -> Compose:
 
 def main() -> None:
     """The console script ``evaltower``."""
-    sys.exit(run_command_line(open_control, serve=serve, show_screen=show_screen, show_log=show_log))
+    code = run_command_line(open_control, serve=serve, show_screen=show_screen, show_log=show_log)
+    if "textual" in sys.modules:
+        _end(code)
+    sys.exit(code)
+
+
+def _end(code: int) -> NoReturn:
+    """End after a screen: to take apart all that it has loaded would keep the prompt for most of a second."""
+    logging.shutdown()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from engine.api.auth import read_or_make_token
+from engine.api.handover import Successor
 from engine.api.service import Service
 from engine.api.serving import LOOPBACK, Compose, acquire
 from engine.api.sockets import Sockets
+from engine.api.standby import Standby
 from engine.control.backend import Backend
 from engine.control.protocol import Control
 from engine.control.reports import ControlError
@@ -26,13 +28,17 @@ SETTLE_SEC = 5.0
 class EmbeddedService:
     """A backend and its service in a thread of this process. Everyone else can use it meanwhile.
 
-    successor_options: of the ``--serve`` that goes on where work is left when this one closes.
+    successor_options: of the ``--serve`` that goes on where work is left when this one closes. quick: keep it
+    warm while there is work, for somebody who waits for :meth:`close`.
     """
 
-    def __init__(self, root: Path, compose: Compose, successor_options: Sequence[str] = ()) -> None:
+    def __init__(
+        self, root: Path, compose: Compose, successor_options: Sequence[str] = (), *, quick: bool = False
+    ) -> None:
         self._root = root
         self._compose = compose
         self._options = successor_options
+        self._quick = quick
         self._close = threading.Event()
         self._served = threading.Event()
         self._failure: BaseException | None = None
@@ -76,10 +82,17 @@ class EmbeddedService:
                 self._served.set()
                 told = asyncio.Event()
                 closer = asyncio.create_task(self._tell_when_closed(told))
+                standby = Standby(
+                    lambda: Successor(self._root, lock.fd, sockets, self._options),
+                    lambda: self._quick and not backend.is_idle,
+                )
                 await service.wait_until_over(told)
                 closer.cancel()
+                warm = await standby.end()
                 if told.is_set() and not await _settled(backend, control):
-                    handed_over = await self._hand_over(service)
+                    handed_over = await self._hand_over(service, warm)
+                elif warm is not None:
+                    warm.abandon()
             sockets.close(remove=not handed_over)
         finally:
             lock.close()
@@ -88,9 +101,9 @@ class EmbeddedService:
         await asyncio.to_thread(self._close.wait)
         told.set()
 
-    async def _hand_over(self, service: Service) -> bool:
+    async def _hand_over(self, service: Service, warm: Successor | None) -> bool:
         try:
-            pid = await service.hand_over(self._options)
+            pid = await service.hand_over(self._options, warm)
         except ControlError as error:
             log.error("%s; what runs has its orphan_grace to be taken up by another backend", error)
             return False

@@ -64,6 +64,10 @@ class Successor:
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def is_alive(self) -> bool:
+        return self._process.poll() is None
+
     def go(self) -> None:
         """Let it begin, and wait until it serves. Raises ControlError."""
         try:

@@ -94,14 +94,17 @@ class Service:
         idle = self._idle_sec is not None and self._activity.idle_sec > self._idle_sec
         return idle and self._backend.is_idle
 
-    async def hand_over(self, options: Sequence[str] = ()) -> int:
-        """Let another process go on, and give its pid. ``options``: of its ``--serve``.
+    async def hand_over(self, options: Sequence[str] = (), warm: Successor | None = None) -> int:
+        """Let another process go on, and give its pid. ``options``: of its ``--serve``. ``warm``: that one,
+        where it is there already.
 
         ControlError where it does not begin; what was left then stays left.
         """
         backend = self._backend
         lock = backend.lock.fd
-        successor = await asyncio.to_thread(Successor, backend.root, lock, self.sockets, options)
+        if warm is None:
+            warm = await asyncio.to_thread(Successor, backend.root, lock, self.sockets, options)
+        successor = warm
         try:
             await self.leave()
             # A verb that has outlived its caller must not write over what the successor writes.
