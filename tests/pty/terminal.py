@@ -87,6 +87,10 @@ class Terminal:
     def resize(self, width: int, height: int) -> None:
         fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
 
+    def be(self, width: int, height: int) -> None:
+        """Show this many columns and lines from now on, as the window has after :meth:`resize`."""
+        self._screen.resize(height, width)
+
     def stall(self) -> None:
         """Read nothing more, until :meth:`go_on`."""
         self._stalled.set()
