@@ -11,12 +11,16 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.console import RenderableType
+from textual._compositor import CompositorUpdate
 from textual.app import App
 from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
+from textual.screen import Screen
 
 from engine.text import visible
+from tui.changed_cells import ChangedCells, Shown
 from tui.clipboard import Clipboard, Mode
 from tui.driver import TerminalDriver
 from tui.sanitize import SafeText, visible_lines
@@ -49,6 +53,7 @@ class TerminalApp(App[int]):
         self.guard = guard
         self.terminal_fd = guard.terminal_fd if guard else 2
         self._safe_text = SafeText()
+        self._shown = Shown()
         super().__init__()
         self.clipboard_out = Clipboard(self._write, state_folder() / "copied", mode=clipboard)
         self._copies: set[asyncio.Task[None]] = set()
@@ -67,6 +72,7 @@ class TerminalApp(App[int]):
 
     def repaint(self) -> None:
         """Everything anew: after missed frames, SIGCONT, ctrl+l."""
+        self._shown.forget()
         if self.screen_stack:
             self.screen.refresh()
             self.screen.query("*").refresh()
@@ -148,6 +154,15 @@ class TerminalApp(App[int]):
             loop.remove_signal_handler(signal.SIGTERM)
             if self._watchdog is not None:
                 self._watchdog.cancel()
+
+    def _display(self, screen: Screen[Any], renderable: RenderableType | None) -> None:
+        """Textual's, but only what differs from what stands there is sent."""
+        if isinstance(renderable, CompositorUpdate):
+            renderable = ChangedCells(renderable, self._shown)
+        super()._display(screen, renderable)
+
+    def on_resize(self) -> None:
+        self._shown.forget()
 
     async def _copy(self, text: str) -> None:
         copied = await self.clipboard_out.copy(text)

@@ -1,22 +1,15 @@
-"""A pane that is drawn as a whole, and of which only the cells that differ are sent to the terminal."""
+"""A pane that is drawn as a whole, and of which only the lines that differ are painted."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import takewhile
 
-from rich.cells import cell_len
-from rich.style import Style
 from textual.geometry import Region
 from textual.strip import Strip
 
 from tui.drawing import Piece, strip_of
 from tui.sanitize import plain
 from tui.screens.base import Pane
-
-APART = 8
-_FRAME = 4
-"""Cells of a frame beside its title, at most."""
 
 Line = Sequence[Piece]
 """A line's pieces; what they leave of the width is paper."""
@@ -44,13 +37,8 @@ class DrawnPane(Pane):
         if self._made_for != made_for:
             self.refresh()
             return
-        regions = [
-            region
-            for y, (old, new) in enumerate(zip(before, self._strips, strict=True))
-            if old != new
-            for region in changed_regions(y, old, new)
-        ]
-        if regions:
+        pairs = enumerate(zip(before, self._strips, strict=True))
+        if regions := [Region(0, y, self.content_size.width, 1) for y, (old, new) in pairs if old != new]:
             self.refresh(*regions)
 
     def redraw(self) -> None:
@@ -58,14 +46,10 @@ class DrawnPane(Pane):
         self.refresh()
 
     def set_title(self, text: str) -> None:
-        if text == self._title:
-            return
-        before, self._title = self._title, text
-        self._border_title = plain(text)  # Textual's own setter has the whole pane sent anew
-        alike = takewhile(lambda pair: pair[0] == pair[1], zip(before, text, strict=False))
-        same = sum(cell_len(character) for character, _ in alike)
-        end = max(cell_len(before), cell_len(text)) + _FRAME
-        self.refresh(Region(same, -1, max(1, end - same), 1))
+        if text != self._title:
+            self._title = text
+            self._border_title = plain(text)  # Textual's own setter has the whole pane drawn anew
+            self.refresh(Region(-1, -1, self.outer_size.width, 1))
 
     def render_line(self, y: int) -> Strip:
         if self._made_for != self._for():
@@ -86,28 +70,3 @@ class DrawnPane(Pane):
         ]
         blank = Strip.blank(width, self.drawing.plain)
         self._strips = made + [blank] * (height - len(made))
-
-
-def changed_regions(y: int, old: Strip, new: Strip) -> list[Region]:
-    """The cells of line ``y`` in which two strips of the same width differ. To skip less than APART cells
-    costs more than to send them."""
-    before, after = _cells(old), _cells(new)
-    regions: list[Region] = []
-    for x, (was, now) in enumerate(zip(before, after, strict=True)):
-        if was == now:
-            continue
-        if regions and x - regions[-1].right < APART:
-            regions[-1] = Region(regions[-1].x, y, x + 1 - regions[-1].x, 1)
-        else:
-            regions.append(Region(x, y, 1, 1))
-    return regions
-
-
-def _cells(strip: Strip) -> list[tuple[str, Style | None]]:
-    """The character and style of each cell; a wide character's second cell has the character, too."""
-    return [
-        (character, style)
-        for text, style, _ in strip
-        for character in text
-        for _ in range(cell_len(character))
-    ]
