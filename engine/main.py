@@ -35,7 +35,7 @@ def open_control(root: str | None, need: Need) -> Iterator[Control]:
 
         yield cast("Control", Reader(found))  # commands that only look call nothing else
     elif need == "run" and live_backend(found) is None:
-        with _embedded(found) as control:
+        with embedded(found) as control:
             yield control
     else:
         from engine.control.remote import open_remote
@@ -45,7 +45,7 @@ def open_control(root: str | None, need: Need) -> Iterator[Control]:
 
 
 @contextmanager
-def _embedded(root: Path, simulate: str | None = None, *, quick: bool = False) -> Iterator[Control]:
+def embedded(root: Path, simulate: str | None = None, *, quick: bool = False) -> Iterator[Control]:
     """A backend of this process; where another command was faster, its backend, as soon as it listens. quick:
     see :class:`engine.api.embedded.EmbeddedService`."""
     from engine.api.embedded import EmbeddedService
@@ -130,7 +130,7 @@ def _for_screen(root: Path, read_only: bool, simulate: str | None) -> AbstractCo
         raise ConflictError(
             "--simulate is for a backend that begins: 'evaltower stop' ends the one that lives"
         )
-    return open_remote(root) if alive or read_only else _embedded(root, simulate, quick=True)
+    return open_remote(root) if alive or read_only else embedded(root, simulate, quick=True)
 
 
 def serve(
