@@ -6,7 +6,8 @@ colours. Here a line is compared with what was sent last, cell by cell; a style 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 from rich.cells import get_character_cell_size
 from rich.console import Console
@@ -20,6 +21,9 @@ Cell = tuple[str, Style | None]
 """A character (with the marks that lie on it) and its style; "" is the second half of a wide one."""
 
 _MARK = "x"
+_NARROW = re.compile("[\x20-\x7e\u2500-\u259f]*")
+"""Characters of one cell each: most of what a screen consists of."""
+
 APART = 8
 """To skip fewer cells than these costs more than to send them again."""
 
@@ -28,7 +32,7 @@ class Shown:
     """What stands on the terminal. The whole screen, when Textual sends it, is sent as it is."""
 
     def __init__(self) -> None:
-        self._lines: dict[int, dict[int, Cell]] = {}
+        self._lines: dict[int, list[Cell | None]] = {}
 
     def forget(self) -> None:
         """Nobody knows any more what stands there."""
@@ -41,23 +45,27 @@ class Shown:
         self.forget()
         if isinstance(update, LayoutUpdate):
             for y, line in enumerate(update.strips, update.region.y):
-                cells = [cell for strip in line for cell in cells_of(strip)]
-                self._lines[y] = dict(enumerate(cells, update.region.x))
+                known = self._lines[y] = [None] * update.region.x
+                for strip in line:
+                    known += cells_of(strip)
         return update.render_segments(console)
 
     def _differences(self, update: ChopsUpdate, console: Console) -> str:
         pen = Pen(console)
         for y, left, right in update.spans:
-            known = self._lines.setdefault(y, {})
+            known = self._lines.setdefault(y, [])
+            known += [None] * (update.chop_ends[y][-1] - len(known))
             for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
                 if strip is None or x >= right or end <= left:
                     continue
                 cells = cells_of(strip)
-                for since, until in _runs(cells, known, x, max(x, left), min(end, right)):
-                    pen.move_to(since, y)
-                    for text, style in cells[since - x : until - x]:
-                        pen.write(text, style)
-                known.update(enumerate(cells[max(x, left) - x : min(end, right) - x], max(x, left)))
+                since, until = max(x, left), min(end, right, x + len(cells))
+                if known[since:until] == cells[since - x : until - x]:
+                    continue
+                for first, last in _runs(cells, known, x, since, until):
+                    pen.move_to(first, y)
+                    pen.write(cells[first - x : last - x])
+                known[since:until] = cells[since - x : until - x]
         return pen.done()
 
 
@@ -73,12 +81,13 @@ class Pen:
     def move_to(self, x: int, y: int) -> None:
         self._written.append(Control.move_to(x, y).segment.text)
 
-    def write(self, text: str, style: Style | None) -> None:
-        if style != self._style:
-            self._written.append(self._around(self._style)[1])
-            self._written.append(self._around(style)[0])
-            self._style = style
-        self._written.append(text)
+    def write(self, cells: Iterable[Cell]) -> None:
+        for text, style in cells:
+            if style is not self._style and style != self._style:
+                self._written.append(self._around(self._style)[1])
+                self._written.append(self._around(style)[0])
+                self._style = style
+            self._written.append(text)
 
     def done(self) -> str:
         """Everything; the terminal's style is its default then."""
@@ -108,7 +117,7 @@ def cells_of(strip: Iterable[Segment]) -> list[Cell]:
     """The cells of a line, from its left end on."""
     cells: list[Cell] = []
     for text, style, _ in strip:
-        if text.isascii():
+        if _NARROW.fullmatch(text):
             cells += [(character, style) for character in text]
             continue
         for character in text:
@@ -120,12 +129,13 @@ def cells_of(strip: Iterable[Segment]) -> list[Cell]:
     return cells
 
 
-def _runs(cells: list[Cell], known: dict[int, Cell], x: int, left: int, right: int) -> list[tuple[int, int]]:
+def _runs(
+    cells: Sequence[Cell], known: Sequence[Cell | None], x: int, left: int, right: int
+) -> list[tuple[int, int]]:
     """The parts of [left, right) that differ, with whole characters. ``x``: of the first of ``cells``."""
     runs: list[tuple[int, int]] = []
-    right = min(right, x + len(cells))
     for place in range(left, right):
-        if known.get(place) == cells[place - x]:
+        if known[place] == cells[place - x]:
             continue
         since, until = place, place + 1
         while since > x and not cells[since - x][0]:
