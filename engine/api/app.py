@@ -8,7 +8,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 
 from aiohttp import web
 
-from engine.api import docs_page
+from engine.api import docs_page, names
 from engine.api.activity import Activity
 from engine.api.answers import Health
 from engine.api.auth import guard
@@ -67,6 +67,8 @@ def _handler(endpoint: Endpoint, control: Control, health: Health, pool: Executo
     async def handle(request: web.Request) -> web.StreamResponse:
         query = read_query(request.query, endpoint.query) if endpoint.query else None
         body = await read_body(request, endpoint.body) if endpoint.body else None
+        if endpoint.method != "GET" and "run_id" in request.match_info:
+            names.changeable_run(request.match_info["run_id"])
         call = Call(control, health, request.match_info, query, body)
         found = await asyncio.get_running_loop().run_in_executor(pool, act, call)
         return _file(found) if isinstance(found, File) else answer(found)

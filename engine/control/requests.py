@@ -12,6 +12,10 @@ from engine.store.records import identity_of
 from engine.store.rundir import RUN_ID
 from engine.store.runs import RunNotFoundError, find_run
 
+MOST_WORKERS, MOST_EPISODES, MOST_MB = 4096, 10**7, 1e7
+LONGEST_LABEL = 100
+"""Beyond these a number is a slip, and would only be found out by what it costs."""
+
 
 def request_problems(request: StartRequest) -> list[Problem]:
     """Every problem of the request's numbers, episodes, label and workspaces, by its field."""
@@ -69,36 +73,46 @@ def _selector_problems(request: StartRequest) -> list[Problem]:
 
 
 def _number_problems(request: StartRequest) -> list[Problem]:
-    wrong = [
-        (request.worker_count < 1, "worker_count", request.worker_count, "at least 1"),
-        (
-            request.episode_count != -1 and request.episode_count < 1,
-            "episode_count",
-            request.episode_count,
-            "at least 1, or -1 for all",
-        ),
-        (request.start_episode_index < 0, "start_episode_index", request.start_episode_index, "0 or more"),
-        (request.retries < 0, "retries", request.retries, "0 or more"),
-        (request.repeats < 1, "repeats", request.repeats, "at least 1"),
-        (_below(request.step_budget, 1), "step_budget", request.step_budget, "at least 1"),
-        (
-            _not_positive(request.per_step_budget_sec),
-            "per_step_budget_sec",
-            request.per_step_budget_sec,
-            "above 0",
-        ),
-        (_not_positive(request.timeout_sec), "timeout_sec", request.timeout_sec, "above 0"),
-        (_not_positive(request.until_width), "until_width", request.until_width, "above 0"),
+    whole: dict[str, tuple[int | None, int, int]] = {
+        "worker_count": (request.worker_count, 1, MOST_WORKERS),
+        "episode_count": (request.episode_count, 1, MOST_EPISODES),
+        "start_episode_index": (request.start_episode_index, 0, MOST_EPISODES),
+        "retries": (request.retries, 0, 1000),
+        "repeats": (request.repeats, 1, 10_000),
+        "step_budget": (request.step_budget, 1, 10**9),
+        "seed": (request.seed, -(2**63), 2**63 - 1),
+    }
+    if request.episode_count == -1:
+        del whole["episode_count"]
+    seconds = {
+        "per_step_budget_sec": request.per_step_budget_sec,
+        "timeout_sec": request.timeout_sec,
+        "until_width": request.until_width,
+    }
+    problems = [
+        _problem(field, f"is {_short(value)}", f"it must be {_between(field, low, high)}")
+        for field, (value, low, high) in whole.items()
+        if value is not None and not low <= value <= high
     ]
-    return [_problem(field, f"is {value}", f"it must be {rule}") for bad, field, value, rule in wrong if bad]
+    problems += [
+        _problem(field, f"is {value}", "it must be above 0")
+        for field, value in seconds.items()
+        if value is not None and not 0 < value < float("inf")
+    ]
+    vram = request.marginal_vram_mb
+    if vram is not None and not 0 <= vram <= MOST_MB:
+        remedy = f"it must be 0 (no GPU) to {MOST_MB:.0f} MB, or left out"
+        problems.append(_problem("marginal_vram_mb", f"is {vram:g}", remedy))
+    return problems
 
 
-def _below(value: float | None, least: float) -> bool:
-    return value is not None and value < least
+def _between(field: str, low: int, high: int) -> str:
+    return f"{low} to {high}" + (", or -1 for all" if field == "episode_count" else "")
 
 
-def _not_positive(value: float | None) -> bool:
-    return value is not None and not 0 < value < float("inf")
+def _short(value: int) -> str:
+    """A number as it is, if anybody could read it."""
+    return str(value) if abs(value) < 10**30 else "a number of more than 30 digits"
 
 
 def _episode_problems(request: StartRequest) -> list[Problem]:
@@ -118,8 +132,9 @@ def _episode_problems(request: StartRequest) -> list[Problem]:
         return problems
     if not indices:
         problems.append(_problem("episode_indices", "is empty", "name at least one episode"))
-    if negative := [index for index in indices if index < 0]:
-        problems.append(_problem("episode_indices", f"holds {negative[0]}", "indices count from 0"))
+    if outside := [index for index in indices if not 0 <= index <= MOST_EPISODES]:
+        remedy = f"indices are 0 to {MOST_EPISODES}"
+        problems.append(_problem("episode_indices", f"holds {_short(outside[0])}", remedy))
     own = selectors if selectors is not None and len(selectors) == len(indices) else [{}] * len(indices)
     counts = Counter(identity_of(index, chosen) for index, chosen in zip(indices, own, strict=True))
     if twice := sorted({identity[0] for identity, count in counts.items() if count > 1}):
@@ -130,6 +145,8 @@ def _episode_problems(request: StartRequest) -> list[Problem]:
 def _label_problems(label: str) -> list[Problem]:
     if label == "last" or RUN_ID.fullmatch(label):
         return [_problem("label", f"{label!r} already means a run", "choose another")]
+    if len(label) > LONGEST_LABEL:
+        return [_problem("label", f"has {len(label)} characters", f"give at most {LONGEST_LABEL}")]
     if not label.isprintable():
         return [_problem("label", "holds characters that cannot be shown", "choose another")]
     return []

@@ -287,7 +287,7 @@ class Scheduler:
         of_need: dict[bytes, Estimate] = {}
         found = {}
         for job in self.queue.jobs:
-            key = msgspec.msgpack.encode(job.need)
+            key = msgspec.json.encode(job.need)
             if key not in of_need:
                 of_need[key] = estimate(job.need, self._calibration, holdings, workers, lent)
             found[job.run_id] = of_need[key]

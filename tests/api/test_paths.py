@@ -71,6 +71,8 @@ def there(shared: Server) -> Client:
 @example("../" * 12 + "etc/passwd")
 @example("../../outside.json")
 @example("....//outside")
+@example("9" * 5000)
+@example("n" * 400)
 @quick
 def test_names_in_the_path(there: Client, name: str) -> None:
     told = quote(name, safe="")
@@ -93,6 +95,8 @@ def test_names_in_the_path(there: Client, name: str) -> None:
 
 @given(name=tricks)
 @example("/etc/passwd")
+@example("n" * 400)
+@example("n/" * 1900)
 @quick
 def test_names_of_graphs(there: Client, name: str) -> None:
     for answer in (
@@ -103,6 +107,23 @@ def test_names_of_graphs(there: Client, name: str) -> None:
         assert 400 <= answer.status_code < 500
         assert SECRET not in answer.text
         assert set(answer.json()) <= {"detail", "code", "problems"}
+
+
+def test_names_that_no_file_can_have(there: Client) -> None:
+    answer = there.http.post(f"{EVAL}/start", json={"graph_name": "n" * 100_000})
+    assert answer.status_code == 400
+    assert answer.json()["detail"].startswith("graph_name: has 100000 characters")
+    for folder in ("/" + "n" * 400, "/n" * 50_000):
+        for field, value in (("active_workspace_dir", folder), ("workspaces", [folder])):
+            answer = there.http.post(f"{EVAL}/start", json={"graph_name": "toy", field: value})
+            assert answer.status_code == 400, answer.text
+    older = {"before": "20260101_000000_" + "9" * 5000}
+    assert there.http.get(f"{EVAL}/runs", params=older).status_code == 200
+
+
+def test_an_episode_by_a_number_with_zeros(there: Client) -> None:
+    episode = there.get(f"{EVAL}/runs/last/episodes/0")
+    assert there.get(f"{EVAL}/runs/last/episodes/000000") == episode
 
 
 def test_a_graph_in_a_folder(there: Client) -> None:
@@ -140,7 +161,7 @@ def test_pages_of_a_log(there: Client) -> None:
     assert (rest["next_offset"], rest["more"]) == (5, False)
     beyond = there.get(log, offset=10**12)
     assert (beyond["lines"], beyond["more"]) == ([], False)
-    for wrong in ({"offset": -1}, {"limit": 0}, {"limit": 10**6}, {"limit": "many"}):
+    for wrong in ({"offset": -1}, {"limit": 0}, {"limit": 10**6}, {"limit": "many"}, {"offset": 10**22}):
         answer = there.http.get(log, params=wrong)
         assert answer.status_code == 400
         assert next(iter(wrong)) in answer.json()["detail"]
@@ -154,9 +175,14 @@ def test_lists_of_runs(there: Client, shared: Server) -> None:
     assert following["runs"][0]["run_id"] == newer[0]
     assert len(there.get(f"{EVAL}/runs", status="cancelled")["runs"]) == 3
     assert there.get(f"{EVAL}/runs", graph="nothing") == {"runs": [], "next_before": None}
-    assert there.http.get(f"{EVAL}/runs", params={"status": "odd"}).status_code == 400
+    odd = there.http.get(f"{EVAL}/runs", params={"status": "odd", "limit": 0})
+    assert odd.status_code == 400
+    assert [problem["where"] for problem in odd.json()["problems"]] == ["limit", "status"]
+    assert "one of pending, running, completed, cancelled, error, aborted" in odd.json()["detail"]
     assert there.delete(f"{EVAL}/runs/{newer[0]}") == {"deleted": newer[0]}
     assert there.http.get(f"{EVAL}/runs/{newer[0]}").status_code == 404
+    for name in (newer[0], newer[1][:13], "last"):  # what is changed is named: no namesake, no beginning
+        assert there.http.delete(f"{EVAL}/runs/{name}").status_code == 404
     compared = there.get(f"{EVAL}/compare", runs=f"{newer[1]},{newer[2]}")
     assert [run["run_id"] for run in compared["runs"]] == newer[1:]
     assert there.http.get(f"{EVAL}/compare", params={"runs": "last"}).status_code == 400
@@ -187,6 +213,23 @@ def test_bodies(there: Client, fields: dict[str, object]) -> None:
     answer = there.http.post(f"{EVAL}/start", json={"graph_name": "no such graph", **fields})
     assert 400 <= answer.status_code < 500, answer.text
     assert set(answer.json()) <= {"detail", "code", "problems"}
+
+
+@pytest.mark.parametrize("steps", [0, -1, 10**6 + 1, 10**30, 1.5, "2", None])
+def test_steps_that_are_no_number_of_steps(there: Client, steps: object) -> None:
+    answer = there.http.post(f"{EVAL}/play/last/step", json={"steps": steps})
+    assert answer.status_code == 400
+    assert answer.json()["detail"].startswith("steps: expected int")
+
+
+def test_numbers_that_are_too_large(there: Client) -> None:
+    for path, body in (
+        (f"{EVAL}/estimate", {"graph_name": "toy", "worker_count": 10**30}),
+        (f"{EVAL}/runs/last/move", {"position": 10**30}),
+        (f"{EVAL}/play", {"graph_name": "toy", "episode": 10**30}),
+    ):
+        answer = there.http.post(path, json=body)
+        assert answer.status_code == 400, (path, answer.text)
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,8 @@ def told(ended: ExitRecord | None, orphan_grace_sec: float) -> str:
     """How an attempt ended that did not end its run, in words."""
     if ended is None:
         return (
-            "its shim was killed, or its machine was restarted, and all of its processes have ended with it"
+            "its shim was killed, or its machine was restarted; what could be found of its processes"
+            " was ended (a daemon with an emptied environment cannot be)"
         )
     if ended.stopped_by == "orphaned":
         return f"no backend lived for {orphan_grace_sec:g} s, so that its processes were ended"
