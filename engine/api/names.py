@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
-from engine.api.errors import BadRequest
+from engine.api.errors import BadRequest, problem
 from engine.control.reports import NotFoundError
+from engine.store.rundir import RUN_ID
+
+LONGEST = 4096
+"""Characters of a name; no path is longer."""
 
 
 def saved_graph(name: str) -> str:
-    """A saved graph's name, which may hold folders. BadRequest for a path of any other kind.
+    """A saved graph's name, which may hold folders. BadRequest for none, and a path of any other kind.
 
     Control takes files too; here they would be files of the backend, wherever it was started.
     """
+    if not name:
+        raise BadRequest([problem("graph_name", "is missing", "name a saved graph, or send one as graph")])
+    if len(name) > LONGEST:
+        raise BadRequest([problem("graph_name", f"has {len(name)} characters", f"at most {LONGEST}")])
     parts = PurePosixPath(name).parts
     tricky = (
         not parts or name.startswith(("/", "~")) or ".." in parts or "\\" in name or not name.isprintable()
     )
     if tricky or name.endswith(".json") or _is_file(name):
-        raise BadRequest(f"graph_name: {name!r} is not the name of a saved graph; send a file as graph")
+        told = f"{name!r} is not the name of a saved graph"
+        raise BadRequest([problem("graph_name", told, "send a file as graph")])
     return name
 
 
@@ -27,6 +36,14 @@ def _is_file(name: str) -> bool:
         return Path(name).is_file()
     except (OSError, ValueError):  # too long, or with a NUL
         return False
+
+
+def changeable_run(name: str) -> str:
+    """A run's whole id. NotFoundError for a beginning, a label or ``last``: what a client changes, it names,
+    so that a request sent twice never reaches another run."""
+    if not RUN_ID.fullmatch(name):
+        raise NotFoundError(f"{name!r} is not a run id, such as 20260518_143052")
+    return name
 
 
 def inside(folder: Path, name: str) -> Path:
