@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+from engine.control.mending import NO_SPEC, job_of, last_process, summary_of
 from engine.control.reports import ConflictError, ControlError, StillAliveError
 from engine.scheduling.reasons import duration
 from engine.store.atomic import write_bytes, write_json
@@ -21,10 +22,7 @@ QUIET_SEC = 600.0
 
 def refuse_to_touch(run: RunDir) -> None:
     """StillAliveError where something may still write the run's files, or nobody here can tell."""
-    try:
-        process = run.read_job().process
-    except RunDirError:
-        return
+    process = last_process(run)
     if process is None or run.is_done():
         return
     if is_alive(process):
@@ -40,15 +38,16 @@ def reopen(run: RunDir, *, errors: bool) -> Spec:
     """Make the folder that of a queued run again. Raises ControlError.
 
     ``errors``: what the box failed is played again, too. ConflictError where there is nothing left to play.
+    A job.json or summary.json that cannot be read is kept aside, and made anew.
     """
     refuse_to_touch(run)
     try:
-        job, spec, summary = run.read_job(), run.read_spec(), run.read_summary()
+        spec = run.read_spec()
     except RunDirError as error:
-        raise ControlError(str(error)) from None
+        raise ControlError(f"{error}; {NO_SPEC}") from None
     _refuse_where_nothing_is_left(run, errors)
     try:
-        _write(run, job, summary, errors)
+        _write(run, job_of(run), summary_of(run, spec), errors)
     except OSError as error:
         raise ControlError(f"run {run.run_id} cannot be queued again: {error}") from error
     return spec

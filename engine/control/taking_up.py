@@ -7,12 +7,14 @@ started on another host, before this boot or in another pid namespace is left as
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from pathlib import Path
 
 import msgspec
 
 from engine.control.cancelling import Cancelling
+from engine.control.mending import NO_SPEC, end_without_spec, mend_the_queued
 from engine.control.notices import Notices
 from engine.scheduling.calibration import Calibration
 from engine.scheduling.jobs import Admitted, QueuedJob
@@ -28,13 +30,16 @@ from engine.store.attempts import Attempt
 from engine.store.backend_lock import BackendRecord
 from engine.store.process_identity import ProcessIdentity, identity, is_alive, is_here
 from engine.store.records import Job, Spec
-from engine.store.rundir import RunDir, RunDirError, runs_folder
+from engine.store.rundir import RUN_ID, RunDir, RunDirError, runs_folder
 from engine.store.runs import run_names
 
 DELETED = ".deleted-"
 """What the name of a folder begins with that is being removed."""
 
+_DELETED = re.compile(re.escape(DELETED) + r".+-[0-9a-f]{8}")
+
 _FIRST_FILES = frozenset({"job.json", "spec.json", "shared_urls.json", "summary.json"})
+_TEMPORARY = re.compile(r"\.(job|spec|shared_urls|summary)\.json\.\d+\.\d+\.tmp")
 
 
 def tell_the_past(
@@ -46,7 +51,8 @@ def tell_the_past(
     if queue.set_aside:
         notices.add(
             f"the queue could not be read, and is kept as {queue.set_aside.name}; runs are queued again from"
-            " their folders, in the order of their ids"
+            " their folders, in the order of their ids. Whether it was paused is not known, so it is paused"
+            " now: evaltower unpause lets it go on"
         )
     if calibration.set_aside:
         notices.add(
@@ -58,18 +64,26 @@ def tell_the_past(
 def reconcile(root: Path, queue: Queue, notices: Notices) -> None:
     """Let queue and folders say the same. Raises OSError."""
     _leave_what_runs_elsewhere(root, queue, notices)
+    for text in mend_the_queued(root, queue):
+        notices.add(text)
     known = {*(job.run_id for job in queue.jobs), *(entry.job.run_id for entry in queue.admitted)}
     queued: list[str] = []
     adopted: list[str] = []
     aborted: list[str] = []
     for run_id in reversed(run_names(root)):
         run = RunDir(runs_folder(root) / run_id)
-        if run_id in known or run.is_done() or _is_remnant(run):
+        if not RUN_ID.fullmatch(run_id) or run_id in known or run.is_done() or _is_remnant(run):
             continue
         try:
-            job, spec = run.read_job(), run.read_spec()
-        except RunDirError:
-            continue  # its row in the list of runs says what is wrong with it
+            job = run.read_job()
+        except RunDirError as error:
+            notices.add(f"{run_id} is left as it is: {error}; evaltower resume {run_id} makes that file anew")
+            continue
+        try:
+            spec = run.read_spec()
+        except RunDirError as error:
+            _leave_or_end(run, job, error, notices)
+            continue
         if job.state == "queued" and _is_of_this_host(job.process):
             queue.submit(QueuedJob.of(spec, job.submitted_at))
             queued.append(run_id)
@@ -89,7 +103,8 @@ def reconcile(root: Path, queue: Queue, notices: Notices) -> None:
         if runs:
             notices.add(f"{what}: {listed(runs)}")
     for folder in runs_folder(root).glob(f"{DELETED}*"):
-        shutil.rmtree(folder, ignore_errors=True)
+        if _DELETED.fullmatch(folder.name):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def go_on(root: Path, scheduler: Scheduler, cancelling: Cancelling, notices: Notices) -> None:
@@ -126,9 +141,22 @@ def _leave_what_runs_elsewhere(root: Path, queue: Queue, notices: Notices) -> No
             notices.add(f"{run_id} was started on {where}, and is left alone; resume it if it has ended")
 
 
+def _leave_or_end(run: RunDir, job: Job, why: RunDirError, notices: Notices) -> None:
+    """What to do about a run in no queue whose spec cannot be read."""
+    if job.state == "ended" or not _is_of_this_host(job.process):
+        return
+    if job.state == "started" and (job.process is None or not is_here(job.process)):
+        return
+    if job.state == "started" and job.process is not None and is_alive(job.process):
+        notices.add(f"{run.run_id} is alive, process {job.process.pid}, and cannot be taken up: {why}")
+        return
+    end_without_spec(run, why)
+    notices.add(f"{run.run_id} is ended as an error: {why}; {NO_SPEC}")
+
+
 def _is_remnant(run: RunDir) -> bool:
     """Whether it was being written when its backend died, so that nobody was told of it; then it goes."""
-    names = {name for name in os.listdir(run.path) if not name.startswith(".")}
+    names = {name for name in os.listdir(run.path) if not _TEMPORARY.fullmatch(name)}
     if names and not (names < _FIRST_FILES and _is_new(run)):
         return False
     shutil.rmtree(run.path, ignore_errors=True)

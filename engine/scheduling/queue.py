@@ -47,12 +47,15 @@ class Queue:
     """
 
     def __init__(self, path: Path) -> None:
-        """Take it up from disk. An unreadable file is kept aside, and the queue begins empty."""
+        """Take it up from disk. An unreadable file is kept aside, and the queue begins empty, and paused:
+        nobody knows whether it was."""
         self._path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         found, self.set_aside = read_or_set_aside(path, QueueFile)
         boot = identity().boot_id
         self._file = found or QueueFile(boot_id=boot)
+        if self.set_aside:
+            self.pause()
         self.rebooted = self._file.boot_id != boot
         if self.rebooted:
             jobs = [_changed(job, eligible_since=None, not_before=None) for job in self._file.jobs]

@@ -20,6 +20,13 @@ LISTED_AT_MOST = 8
 """Runs that an error names."""
 LOOKED_AT_FOR_NEAR_NAMES = 1000
 
+_NO_SUMMARY = (
+    "its rows are in episodes.jsonl, which evaltower show and evaltower export still read, and evaltower"
+    " resume {} makes summary.json anew of them"
+)
+LONGEST_NUMBER = 9
+"""Digits of the number in a run's id; what is longer, a caller has made up."""
+
 
 class RunNotFoundError(Exception):
     """No run, or more than one, is meant. The message says which there are."""
@@ -86,24 +93,47 @@ def view_run(run: RunDir) -> RunView:
     """How a run stands. One whose files are missing or broken is listed too, with the reason."""
     # In this order a writer that finishes meanwhile is seen as finished: alive, then _DONE, then its summary.
     can_go_on = _can_go_on(run)
-    spec = None
+    spec, wrong = None, ""
     try:
         settled = run.is_done()
-        spec = run.read_spec()
+        try:
+            spec = run.read_spec()
+        except RunDirError as error:
+            wrong = str(error)
         head = run.read_summary_head()
     except (RunDirError, OSError) as error:
-        config = SummaryConfig(graph_name=spec.eval.graph_name if spec else "")
-        broken = SummaryHead(
-            run_id=run.run_id, config=config, status="aborted", created_at="", error=str(error)
-        )
-        return _view(run, broken, "pending" if can_go_on else "aborted", spec)
+        broken = _without_summary(run, spec, wrong or f"{error}; {_NO_SUMMARY.format(run.run_id)}")
+        return _view(run, broken, _status_by_job(run) if can_go_on else "aborted", spec)
+    if wrong and not head.error:
+        head.error = wrong
     return _view(run, head, head.status if can_go_on or settled else "aborted", spec)
+
+
+def _without_summary(run: RunDir, spec: Spec | None, error: str) -> SummaryHead:
+    return SummaryHead(
+        run_id=run.run_id,
+        config=SummaryConfig(graph_name=spec.eval.graph_name if spec else ""),
+        status="aborted",
+        created_at=spec.created_at if spec else "",
+        error=error,
+    )
 
 
 def _view(run: RunDir, head: SummaryHead, status: RunStatus, spec: Spec | None) -> RunView:
     if spec is None:
         return RunView(run, head, status)
     return RunView(run, head, status, spec.eval.label, spec.scoring, spec)
+
+
+def _status_by_job(run: RunDir) -> RunStatus:
+    """How a run stands that may go on, where its summary does not tell; one that has ended has no other."""
+    try:
+        state = run.read_job().state
+        return (
+            "aborted" if run.is_done() or state == "ended" else "pending" if state == "queued" else "running"
+        )
+    except (RunDirError, OSError):
+        return "aborted"
 
 
 def _can_go_on(run: RunDir) -> bool:
@@ -195,4 +225,5 @@ def run_names(root: Path) -> list[str]:
 
 def _age(run_id: str) -> tuple[str, int, str]:
     stem, number = run_id[:15], run_id[16:]  # YYYYmmdd_HHMMSS, then _2, _3 …
-    return stem, int(number) if number.isdecimal() else 1, run_id
+    told = number.isdecimal() and len(number) <= LONGEST_NUMBER
+    return stem, int(number) if told else 1, run_id

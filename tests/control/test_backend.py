@@ -103,6 +103,9 @@ def test_a_queue_that_cannot_be_read_is_kept_and_its_runs_are_queued_from_their_
         kept = list(queue_file(root).parent.glob("queue.json.unreadable-*"))
         assert [path.read_text() for path in kept] == ['{"jobs": [torn']
         assert kept[0].name in told(control)
+        assert "evaltower unpause" in told(control)
+        assert control.queue().paused
+        control.unpause()
         for run in queued:
             wait_until_over(control, run)
         assert {control.show(run).status for run in queued} == {"completed"}
