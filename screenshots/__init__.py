@@ -1,0 +1,1 @@
+"""Pictures of the control centre; ``python -m screenshots.make`` makes them anew."""
