@@ -7,11 +7,16 @@ from typing import Annotated, Any
 import msgspec
 
 from engine.control.reports import Sources, StartRequest
+from engine.control.requests import request_problems
+from engine.graph.model import Problem
 from engine.scheduling.need import Priority
 from engine.store.records import RunStatus
 
-AtLeastOne = Annotated[int, msgspec.Meta(ge=1)]
-ZeroOrMore = Annotated[int, msgspec.Meta(ge=0)]
+MOST = 2**53
+"""No integer may be larger: beyond it, not every reader of JSON keeps one as it is."""
+
+AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
+ZeroOrMore = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 
 
 class StartBody(StartRequest, kw_only=True):
@@ -30,6 +35,10 @@ class StartBody(StartRequest, kw_only=True):
         if self.step_budget is None:
             fields["step_budget"] = self.max_steps
         return StartRequest(**fields)
+
+    def problems(self) -> list[Problem]:
+        """What is wrong with it, whatever its graph."""
+        return request_problems(self.request())
 
 
 class PlayBody(StartBody, kw_only=True):
@@ -69,7 +78,7 @@ class PriorityBody(msgspec.Struct, kw_only=True):
 class StepBody(msgspec.Struct, kw_only=True):
     """steps: of the root loop."""
 
-    steps: AtLeastOne = 1
+    steps: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 1
 
 
 class StopBackendBody(msgspec.Struct, kw_only=True):

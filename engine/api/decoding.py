@@ -1,27 +1,27 @@
-"""From a request's bytes to what an endpoint takes; whatever is wrong is told by the name of its field."""
+"""From a request's bytes to what an endpoint takes; all that is wrong is told, by the names of its fields."""
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 from aiohttp import web
 from multidict import MultiMapping
 
-from engine.api.errors import BadRequest
+from engine.api.errors import BadRequest, problem
+from engine.graph.model import Problem
 
-_WHERE = re.compile(r" - at `(?P<where>[^`]*)`$")
-_MISSING = re.compile(r"Object missing required field `(?P<name>.*)`")
+_WHERE = re.compile(r" - at `\$(?P<where>[^`]*)`$")
 
 
 async def read_body(request: web.Request, kind: Any) -> Any:
     """The body as a ``kind``; an empty one is ``{}``. Raises BadRequest."""
     data = await request.read()
     try:
-        return msgspec.json.decode(data or b"{}", type=kind)
-    except msgspec.ValidationError as error:
-        raise BadRequest(_told(error)) from None
+        found = msgspec.json.decode(data or b"{}")
+        return _converted(found, kind, strict=True)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise BadRequest(f"the body is not JSON: {error}") from None
     except RecursionError:
@@ -30,28 +30,61 @@ async def read_body(request: web.Request, kind: Any) -> Any:
 
 def read_query(query: MultiMapping[str], kind: Any) -> Any:
     """The query as a ``kind``; a name may be repeated where the field is a list. Raises BadRequest."""
-    lists = {field.name for field in msgspec.structs.fields(kind) if _is_list(field.type)}
+    lists = {field.name for field in msgspec.structs.fields(kind) if get_origin(field.type) is list}
     found: dict[str, Any] = {
         name: query.getall(name) if name in lists else query.getall(name)[-1] for name in query
     }
+    return _converted(found, kind, strict=False)
+
+
+def _converted(found: Any, kind: Any, *, strict: bool) -> Any:
     try:
-        return msgspec.convert(found, kind, strict=False)
+        return msgspec.convert(found, kind, strict=strict)
     except msgspec.ValidationError as error:
-        raise BadRequest(_told(error)) from None
+        if isinstance(found, dict):
+            raise BadRequest(_problems(found, kind, strict)) from None
+        raise BadRequest([_problem("the request", error)]) from None
 
 
-def _is_list(kind: Any) -> bool:
-    return getattr(kind, "__origin__", None) is list
+def _problems(found: dict[str, Any], kind: Any, strict: bool) -> list[Problem]:
+    """What is wrong with each field; and of a kind that judges itself, what it says of the others."""
+    good: dict[str, Any] = {}
+    problems: dict[str, Problem] = {}
+    for field in msgspec.structs.fields(kind):
+        if field.name in found:
+            try:
+                good[field.name] = msgspec.convert(found[field.name], field.type, strict=strict)
+            except msgspec.ValidationError as error:
+                problems[field.name] = _problem(field.name, error, found[field.name], field.type)
+        elif field.required:
+            problems[field.name] = problem(field.name, "is missing")
+    if not hasattr(kind, "problems"):
+        return list(problems.values())
+    others = [
+        other
+        for other in kind(**good).problems()
+        if not any(
+            name in other.message for name in problems
+        )  # a field that could not be read, taken as absent
+    ]
+    return [*problems.values(), *others]
 
 
-def _told(error: msgspec.ValidationError) -> str:
-    """``Expected `int`, got `str` - at `$.worker_count``` → ``worker_count: expected int, got str``."""
+def _problem(field: str, error: msgspec.ValidationError, value: Any = None, kind: Any = None) -> Problem:
+    """``Expected `int`, got `str` - at `$[0]``` → ``episode_indices[0]: expected int, got str``."""
     text = str(error)
     found = _WHERE.search(text)
-    where = found["where"].removeprefix("$").removeprefix(".") if found else ""
-    text = text[: found.start()] if found else text
-    if missing := _MISSING.fullmatch(text):
-        name = missing["name"]
-        return f"{where}.{name} is missing" if where else f"{name} is missing"
-    text = text.replace("`", "")
-    return f"{where}: {text[0].lower()}{text[1:]}" if where else f"the request: {text[0].lower()}{text[1:]}"
+    where = field + (found["where"] if found else "")
+    text = (text[: found.start()] if found else text).replace("`", "")
+    if text.startswith("Invalid enum value"):
+        return problem(where, f"is {value!r}", f"it must be one of {', '.join(_choices(kind))}")
+    return problem(where, text[0].lower() + text[1:])
+
+
+def _choices(kind: Any) -> Iterator[str]:
+    """The values that a Literal allows, alone or among others."""
+    for part in get_args(kind):
+        if get_origin(kind) is Literal:
+            yield str(part)
+        else:
+            yield from _choices(part)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from aiohttp import web
 
@@ -17,7 +18,9 @@ from engine.control.reports import (
     RefusedError,
     StillAliveError,
     UntrustedHooksError,
+    problem_text,
 )
+from engine.graph.model import Problem
 from engine.store.rundir import RunDirError
 from engine.store.strict_json import encode
 
@@ -41,7 +44,16 @@ _HTTP = {401: "unauthorized", 403: "forbidden", 404: "not_found", 503: "busy"}
 
 
 class BadRequest(Exception):
-    """The request itself is wrong. The message names the field."""
+    """The request itself is wrong: in its form, or in ``problems``, which name their fields."""
+
+    def __init__(self, told: str | Sequence[Problem]) -> None:
+        self.problems = [] if isinstance(told, str) else list(told)
+        super().__init__(told if isinstance(told, str) else "\n".join(map(problem_text, told)))
+
+
+def problem(field: str, message: str, remedy: str = "") -> Problem:
+    """One of a field of the request."""
+    return Problem("bad-request", field, message, remedy)
 
 
 @web.middleware
@@ -56,12 +68,14 @@ async def errors_as_json(request: web.Request, handler: Handler) -> web.StreamRe
         failure = Failure(detail=_text(error), code=_HTTP.get(error.status, "bad_request"))
         return answer(failure, error.status, headers)
     except BadRequest as error:
-        return answer(Failure(detail=str(error), code="bad_request"), 400)
+        return answer(Failure(detail=str(error), code="bad_request", problems=error.problems), 400)
     except Exception as error:
         return _of(error, request)
 
 
 def _of(error: Exception, request: web.Request) -> web.Response:
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return answer(Failure(detail="a name is too long for a file", code="bad_request"), 400)
     for kind, status, code in _CONTROL:
         if isinstance(error, kind):
             problems = error.problems if isinstance(error, RefusedError) else []

@@ -51,9 +51,10 @@ def asked_for(call: Call) -> StartRequest:
     """The run of a start's or a play's body. BadRequest where it names no graph, or a path."""
     request: StartRequest = call.body.request()
     if not request.graph:
-        if not request.graph_name:
-            raise BadRequest("graph_name is missing")
-        names.saved_graph(request.graph_name)
+        try:
+            names.saved_graph(request.graph_name)
+        except BadRequest as error:
+            raise BadRequest([*error.problems, *call.body.problems()]) from None
     return request
 
 

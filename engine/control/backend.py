@@ -19,7 +19,7 @@ import msgspec
 from engine.control import taking_up
 from engine.control.cancelling import Cancelling
 from engine.control.notices import Notices
-from engine.control.reports import ConflictError, ControlError
+from engine.control.reports import ConflictError, ControlError, NoBackendError
 from engine.control.waiting_notes import WaitingNotes
 from engine.scheduling.calibration import Calibration
 from engine.scheduling.jobs import QueuedJob
@@ -171,11 +171,11 @@ class Backend:
         return {run_id: reason for run_id, reason in reasons.items() if run_id in queued | let_in}
 
     def refuse_if_closed(self) -> None:
-        """ConflictError where nothing is taken in any more."""
+        """NoBackendError where nothing is taken in any more."""
         if self.ending.is_set():
-            raise ConflictError("the backend is ending")
+            raise NoBackendError("the backend is ending: ask again when another serves this root")
         if not self.scheduler.admitting:
-            raise ConflictError(_LOCK_LOST)
+            raise NoBackendError(_LOCK_LOST)
 
     def end(self, *, cancel: bool) -> None:
         """Admit nothing more, and be ended; ``cancel``: when all runs have been cancelled."""

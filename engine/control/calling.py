@@ -122,8 +122,6 @@ def _error(answer: httpx.Response) -> ControlError:
     detail = failure.detail or f"the backend answered {answer.status_code}"
     if failure.code == "untrusted_hooks":
         return UntrustedHooksError(failure.problems)
-    if failure.code == "refused" and failure.problems:
-        return RefusedError(failure.problems)
-    if failure.code == "bad_request":
-        return RefusedError([Problem("bad-request", "request", detail)])
+    if failure.code in ("refused", "bad_request"):
+        return RefusedError(failure.problems or [Problem("bad-request", "request", detail)])
     return _ERRORS.get(failure.code, ControlError)(detail)

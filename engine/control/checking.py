@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -115,7 +116,9 @@ def prepare(catalog: Catalog, graph: str | Mapping[str, Any], root: Path, called
 def _find_graph(catalog: Catalog, wanted: str) -> tuple[str, str]:
     """(Saved name, "" for a file of no catalog; path). NotFoundError names what is near."""
     path = Path(wanted)
-    if path.is_file() or path.is_symlink():  # of a link that leads nowhere, that is told
+    # Not Path's tests, which raise for a name that is too long for a file. Of a link that leads nowhere, that
+    # is told.
+    if os.path.isfile(wanted) or os.path.islink(wanted):
         return "", str(path.resolve())
     if wanted in catalog.graphs:
         return wanted, catalog.graphs[wanted]

@@ -40,7 +40,7 @@ class ConflictError(ControlError):
 
 
 class NoBackendError(ControlError):
-    """No backend answers, and this verb needs one."""
+    """No backend answers, or it is ending, and this verb needs one that goes on."""
 
 
 class RefusedError(ControlError):

@@ -39,7 +39,7 @@ def find_episode_folders(episodes: Path, wanted: str) -> list[Path]:
         return exact
     if not wanted.isascii() or not wanted.isdigit():
         return []
-    stem = f"ep{int(wanted):04d}"
+    stem = f"ep{wanted.lstrip('0').zfill(4)}"  # no number: of some digits on, Python refuses to make one
     return [path for path in present if path.name == stem or path.name.startswith(f"{stem}_")]
 
 

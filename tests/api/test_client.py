@@ -93,7 +93,7 @@ def test_a_queued_run_is_cancelled_at_once(client: Client) -> None:
 @pytest.mark.parametrize(
     ("body", "told"),
     [
-        ({}, ["graph_name is missing"]),
+        ({}, ["graph_name: is missing"]),
         ({"graph_name": "toy", "worker_count": "two"}, ["worker_count: expected int, got str"]),
         ({"graph_name": "toy", "worker_count": 0, "retries": -1}, ["worker_count: is 0", "retries: is -1"]),
         ({"graph_name": "toyy", "episode_count": -7}, ["episode_count: is -7", "near: toy"]),
@@ -106,6 +106,21 @@ def test_a_queued_run_is_cancelled_at_once(client: Client) -> None:
         ({"graph_name": "toy", "active_workspace_dir": "/not/there"}, ["/not/there is not a folder"]),
         ({"graph_name": "broken", "graph": {"nodes": [{"id": "x", "type": "no_such__node"}]}}, ["no_such"]),
         ({"graph_name": "../../secret"}, ["'../../secret' is not the name of a saved graph"]),
+        ({"worker_count": 0}, ["graph_name: is missing", "worker_count: is 0"]),
+        (
+            {"graph_name": "toy", "worker_count": 0, "episode_count": 0, "priority": "u", "label": 7},
+            [
+                "worker_count: is 0",
+                "episode_count: is 0",
+                "priority: is 'u' (it must be one of high, normal, low)",
+                "label: expected str, got int",
+            ],
+        ),
+        (
+            {"graph_name": "toy", "gpus": ["a", 1], "retries": None},
+            ["gpus[1]: expected str", "retries: expected int"],
+        ),
+        ({"graph_name": "toy", "marginal_vram_mb": -1}, ["marginal_vram_mb"]),
     ],
 )
 def test_a_refused_start_says_all_that_is_wrong(
@@ -117,6 +132,12 @@ def test_a_refused_start_says_all_that_is_wrong(
     for part in told:
         assert part in answer.json()["detail"]
     assert client.get(f"{EVAL}/runs") == before
+
+
+def test_of_a_field_that_cannot_be_read_nothing_else_is_said(client: Client) -> None:
+    body = {"graph_name": "toy", "episode_indices": ["a"], "episode_selectors": [{}]}
+    failure = client.http.post(f"{EVAL}/start", json=body).json()
+    assert [problem["where"] for problem in failure["problems"]] == ["episode_indices[0]"]
 
 
 def test_what_is_unknown_or_old_is_taken(client: Client) -> None:

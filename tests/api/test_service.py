@@ -174,7 +174,7 @@ def test_it_ends_when_it_is_told_and_cancels(serve: Serve, root: Path) -> None:
     client.wait_until(run_id, episodes=1)
     assert client.post("/api/system/backend/stop", cancel=True) == {"status": "ending"}
     answer = client.http.post(f"{EVAL}/start", json={"graph_name": "toy"})
-    assert answer.status_code == 409
+    assert answer.status_code == 503
     assert "ending" in answer.json()["detail"]
     assert server.process.wait(DEADLINE_SEC) == 0
     summary = (root / "outputs/eval_runs" / run_id / "summary.json").read_text()

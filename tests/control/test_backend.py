@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from engine.control.plans import plan_run
-from engine.control.reports import ConflictError, StartRequest
+from engine.control.reports import NoBackendError, StartRequest
 from engine.control.start import write_run
 from engine.store.atomic import write_json
 from engine.store.backend_lock import BackendAliveError, BackendLock, live_backend, lock_path
@@ -74,7 +74,7 @@ def test_without_its_lock_it_starts_nothing_more_and_says_so(
     with live(root) as control:
         harm(lock_path(root))
         wait_for(lambda: "backend.lock" in told(control), "the notice")
-        with pytest.raises(ConflictError, match=r"backend\.lock was removed"):
+        with pytest.raises(NoBackendError, match=r"backend\.lock was removed"):
             control.start(request())
         with live(root) as next_one:
             assert wait_until_over(next_one, next_one.start(request())).status == "completed"
@@ -220,7 +220,7 @@ def test_told_to_end_it_takes_nothing_in(root: Path) -> None:
         control.stop_backend()
         assert control.live.may_end
         assert control.backend().state == "ending"
-        with pytest.raises(ConflictError, match="ending"):
+        with pytest.raises(NoBackendError, match="ending"):
             control.start(request())
         control.stop_backend(cancel=True)
         assert not control.live.may_end
