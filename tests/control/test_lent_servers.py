@@ -18,6 +18,7 @@ from engine.scheduling.launching import NotNowError, ServerState
 from engine.scheduling.ledger import Entry, Ledger
 from engine.store.atomic import write_json
 from engine.store.process_identity import identity
+from engine.store.records import now_iso
 from engine.store.rundir import RunDir
 from engine.store.server_folder import server_folder
 from tests.control.test_shared_servers import completed, loaded, request
@@ -119,3 +120,15 @@ def test_one_that_is_being_unloaded_is_not_borrowed(root: Path, lender: Lender) 
     with pytest.raises(NotNowError, match="unloaded"):
         borrower.start(lent)
     assert not living(lender.folder)
+
+
+def test_an_owner_that_says_so_and_then_finds_the_lease_ends_nothing(root: Path, lender: Lender) -> None:
+    borrower = ServerLauncher(root, GRACES)
+    borrower.start(msgspec.structs.replace(seated(lender.seated.server), lender=str(lender.folder.path)))
+    record = lender.folder.read_record()
+    assert record is not None
+    write_json(lender.folder.record, msgspec.structs.replace(record, stop_requested_at=now_iso()))
+    assert borrower.poll([lender.key])[lender.key].ended is None
+    write_json(lender.folder.record, record)
+    assert borrower.poll([lender.key])[lender.key].ready
+    borrower.stop(lender.key)

@@ -65,7 +65,8 @@ class LentServers:
                 take(lender, self._root)  # as the backend before us had
             theirs = lender.read_record()
             if theirs is None or theirs.stop_requested_at is not None:
-                return ServerState(0, ended="the backend that runs it has unloaded it")
+                # Its owner says so before it looks for leases, and takes it back where it finds ours.
+                return self._gone(record, "the backend that runs it has unloaded it")
             if end := lender.read_end(theirs.attempt):
                 return ServerState(0, ended=end.why)
             if _lives(lender, theirs):
