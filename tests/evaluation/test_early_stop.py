@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from engine.control.verify import compare_runs
 from engine.store.jsonl import read_records
@@ -53,6 +54,7 @@ def test_what_was_played_beyond_stays_on_disk_and_does_not_count(tmp_path: Path)
         assert msgspec.json.decode(path.read_bytes(), type=EpisodeFile).episode == row
 
 
+@pytest.mark.slow
 def test_a_width_that_is_not_reached_plays_the_whole_list(tmp_path: Path) -> None:
     run = finished(make_root(tmp_path), GRAPH, episode_count=35, worker_count=2, until_width=0.01)
     head = view_run(run).head

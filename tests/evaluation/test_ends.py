@@ -116,7 +116,7 @@ def moments(count: int) -> list[float]:
     return [round(rng.uniform(0.3, 4.0), 3) for _ in range(count)]
 
 
-@pytest.mark.parametrize("moment", moments(4))
+@pytest.mark.parametrize("moment", moments(2))
 def test_sigkill_tears_nothing(root: Path, moment: float) -> None:
     kill_at(root, moment)
 

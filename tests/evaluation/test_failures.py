@@ -101,7 +101,7 @@ HARMLESS = [
     "metric_nan",
     "metric_numpy",
 ]
-LONG = ("long_text", "numpy", "metric_nan")
+LONG = ("long_text", "numpy", "line_separators", "metric_nan", "metric_numpy")
 
 
 @pytest.mark.parametrize(
