@@ -11,8 +11,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     """fair_wait_sec: a job that waited this long is not passed over any more. stale_after_sec: an older
     sample is none. cold_longest_sec: others wait this long for a run of which nothing was known, settled or
     not. usable_vram_mb: the most of one card that may be used, None is all of it; where there is no NVIDIA
-    driver, the video memory that declarations are counted against. disk_low_mb: nothing starts with less
-    free.
+    driver, the video memory that declarations are counted against, and None counts none. disk_low_mb: nothing
+    starts with less free.
     """
 
     fair_wait_sec: float = 600.0

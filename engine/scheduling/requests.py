@@ -40,8 +40,9 @@ def pinned_cards(need: Need, accounts: Accounts) -> tuple[str, ...]:
 
 
 def on_this_machine(part: Part, accounts: Accounts) -> Part:
-    """Without a driver nothing is known of cards, and only what was declared for one counts."""
-    if accounts.driver != "absent" or (part.vram and part.vram.basis == "declared"):
+    """Without a driver nothing is known of cards: what was declared for one counts against what an operator
+    said may be used, and where nobody said, nothing does."""
+    if accounts.driver != "absent" or (accounts.cards and part.vram and part.vram.basis == "declared"):
         return part
     return msgspec.structs.replace(part, vram=Figure(0.0, 0.0, "assumed"))
 

@@ -30,8 +30,9 @@ class SettingsError(Exception):
 class Admission(msgspec.Struct, frozen=True, kw_only=True):
     """``[admission]``. fair_wait: seconds after which a job is passed over no more. orphan_grace: seconds
     that runs go on without a backend. usable_vram_mb: the most of one card that runs may use, None is all of
-    it; where there is no NVIDIA driver, the GPU memory that declarations are counted against. disk_low:
-    nothing starts with fewer MB free. grace: seconds between asking a run to end and killing it.
+    it; where there is no NVIDIA driver, the GPU memory that declarations are counted against, and None
+    counts none. disk_low: nothing starts with fewer MB free. grace: seconds between asking a run to end and
+    killing it.
     """
 
     fair_wait: ZeroOrMore = 600.0

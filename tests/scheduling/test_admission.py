@@ -60,8 +60,12 @@ TABLE = {
     "two parts that fit only apart": (Box([24]).job("a", 14, servers={"m": 14}), {"a": "infeasible!"}),
     "no such card": (Box([24]).job("a", 1, gpus=("3",)), {"a": "infeasible!"}),
     "declared, on a machine without GPU": (
-        Box([], driver="absent").job("a", 8, marginal_vram_mb=8192),
+        Box([]).job("a", 8, marginal_vram_mb=8192),
         {"a": "infeasible!"},
+    ),
+    "declared, where neither a driver nor the operator says what there is": (
+        Box([], driver="absent").job("a", 8, marginal_vram_mb=8192).job("b", 8, marginal_vram_mb=8192),
+        {"a": "no card", "b": "no card"},
     ),
     # Cards that are asked for.
     "pinned": (Box([24, 24]).job("a", 1, gpus=("1",)), {"a": "1"}),
@@ -341,9 +345,9 @@ SENTENCES: dict[str, Box] = {
     "infeasible: needs 40.0 GB of RAM; this machine can give 36.0 GB": Box([24], ram=40).job("a", 1, ram=40),
     "infeasible: asks for GPU 3; this machine has GPU 0 and GPU 1": Box([24, 24]).job("a", 1, gpus=("3",)),
     "infeasible: needs 8.0 GB of GPU memory, and this machine shows no GPU; where it has one without NVIDIA"
-    " driver, say how much may be used: usable_vram_mb under [admission] in evaltower.toml": Box(
-        [], driver="absent"
-    ).job("a", 8, marginal_vram_mb=8192),
+    " driver, say how much may be used: usable_vram_mb under [admission] in evaltower.toml": Box([]).job(
+        "a", 8, marginal_vram_mb=8192
+    ),
     "sampler_stale: the memory of GPU 0 was last read 12 s ago (GPU 0: GPU is lost)": Box(
         [24], ages={0: 12}, problems=("GPU 0: GPU is lost",)
     ).job("a", 1),
