@@ -47,7 +47,8 @@ def tell_the_past(
 ) -> None:
     """Say how the last backend ended, and which of its files could not be read."""
     if before is not None and before.ended_at is None and before.successor is None:
-        notices.add(f"the last backend of this root, process {before.process.pid}, was ended by force")
+        how = "lost its lock, and lives on" if is_alive(before.process) else "was ended by force"
+        notices.add(f"the last backend of this root, process {before.process.pid}, {how}")
     if queue.set_aside:
         notices.add(
             f"the queue could not be read, and is kept as {queue.set_aside.name}; runs are queued again from"

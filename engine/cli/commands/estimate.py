@@ -47,6 +47,9 @@ def _put_report(report: EstimateReport) -> None:
     elif report.fits:
         where = f" on {', '.join(report.gpus)}" if report.gpus else ""
         put_wrapped(f"{workers}: would start now{where}", "green")
+        if report.max_workers < report.worker_count:
+            put_wrapped("nothing is known of it yet: others wait until what it takes has been seen")
+            return
     else:
         put_wrapped(f"{workers}: would wait: {report.waits}", "yellow")
     put_wrapped(f"the most that would start now: {report.max_workers}")
