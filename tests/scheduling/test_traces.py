@@ -37,5 +37,5 @@ def test_some_traces() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_40_traces() -> None:
-    assert_packed([check(seed) for seed in range(40)])
+def test_200_traces() -> None:
+    assert_packed([check(seed) for seed in range(200)])
