@@ -106,7 +106,8 @@ async def _tmux_load_buffer(data: bytes) -> bool:
     except OSError:
         return False
     try:
-        await asyncio.wait_for(process.communicate(data), _TMUX_SEC)
+        async with asyncio.timeout(_TMUX_SEC):
+            await process.communicate(data)
     except TimeoutError:
         process.kill()
         await process.wait()

@@ -81,7 +81,8 @@ async def _tell(feed: Feed, response: web.StreamResponse, closing: asyncio.Event
 async def _send(response: web.StreamResponse, data: bytes) -> None:
     """Raises TimeoutError where nobody takes it."""
     with suppress(ConnectionResetError):
-        await asyncio.wait_for(response.write(data), STALLED_SEC)
+        async with asyncio.timeout(STALLED_SEC):
+            await response.write(data)
 
 
 def _text(event: Event) -> bytes:

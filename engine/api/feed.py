@@ -65,7 +65,8 @@ class Feed:
         """Until there is something new, at most so long."""
         news = self._news
         try:
-            await asyncio.wait_for(news.wait(), seconds)
+            async with asyncio.timeout(seconds):
+                await news.wait()
         except TimeoutError:
             return
 

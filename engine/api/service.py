@@ -86,7 +86,8 @@ class Service:
         """Until ``told`` is set, or the backend is to end by itself."""
         while not (told.is_set() or self._backend.may_end or self._is_unneeded()):
             try:
-                await asyncio.wait_for(told.wait(), _WATCH_SEC)
+                async with asyncio.timeout(_WATCH_SEC):
+                    await told.wait()
             except TimeoutError:
                 continue
 

@@ -38,7 +38,8 @@ class Standby:
     async def _watch(self) -> Successor | None:
         while not self._is_needed():
             try:
-                await asyncio.wait_for(self._over.wait(), _LOOK_SEC)
+                async with asyncio.timeout(_LOOK_SEC):
+                    await self._over.wait()
             except TimeoutError:
                 continue
             return None

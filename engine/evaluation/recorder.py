@@ -164,7 +164,8 @@ class Recorder:
         try:
             while True:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self._changed.wait(), FENCE_LOOK_SEC)
+                    async with asyncio.timeout(FENCE_LOOK_SEC):
+                        await self._changed.wait()
                 if not self._changed.is_set():
                     await self._off_loop(self._fence.check)
                     continue

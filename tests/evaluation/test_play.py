@@ -65,6 +65,11 @@ def played(root: Path, graph: dict[str, Any] = GRAPH, **request: Any) -> Iterato
     assert_all_gone(run)
 
 
+def states(run: RunDir) -> list[str]:
+    progress = run.read_progress()
+    return [worker.state for worker in progress.workers] if progress else []
+
+
 def assert_over(run: RunDir, process: subprocess.Popen[bytes], status: str) -> None:
     assert process.wait(RUN_DEADLINE_SEC) == (0 if status == "completed" else 1)
     assert run.read_summary().status == status
@@ -81,8 +86,7 @@ def test_step_by_step_then_to_the_end(tmp_path: Path) -> None:
         until(lambda: player.waits_before(0), process)
         state = player.do("state")
         assert (state["budget"], state["node"], state["error"]) == (10, "loop_in", "")
-        progress = run.read_progress()
-        until(lambda: (run.read_progress() or progress).workers[0].state == "waiting", process)  # type: ignore[union-attr]
+        until(lambda: states(run) == ["waiting"], process)
         assert player.do("step")["error"] == ""
         until(lambda: player.waits_before(1), process)
         lines = (run.episodes / "ep0000" / "log.jsonl").read_bytes().splitlines()
