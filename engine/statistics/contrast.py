@@ -51,7 +51,9 @@ class Contrast:
     test: the one that counts, whose p-value is ``p_value``: ``mcnemar`` where both sides are 0 or 1 and
     episodes are independent, else ``permutation``. p_adjusted: after Holm, over all that was tested. verdict,
     of right against left: ``same`` where all pairs are equal; ``higher`` or ``lower`` at an adjusted 5 %.
-    detectable, more_episodes: see :mod:`engine.statistics.power`; the latter only where it is unsettled.
+    detectable, more_episodes: see :mod:`engine.statistics.power`; the latter only where it is unsettled. None
+    for a detectable difference that there cannot be, or that was there and not shown: with so few pairs the
+    formula says nothing.
     """
 
     left: float
@@ -94,7 +96,7 @@ def contrast(places: Sequence[Place], left: Sequence[float], right: Sequence[flo
         p_value=tests.permutation if exact is None else exact,
         p_adjusted=1.0,
         verdict="unsettled",
-        detectable=detectable_difference(difference),
+        detectable=_possible(detectable_difference(difference), is_rate(left) and is_rate(right)),
         more_episodes=None,
         flipped=_flips(places, left, right),
     )
@@ -110,7 +112,18 @@ def adjusted(found: Contrast, p_adjusted: float) -> Contrast:
         return replace(found, p_adjusted=p_adjusted, verdict=verdict, more_episodes=None)
     # The level that this one test has to reach for the adjusted value to reach LEVEL.
     more = more_episodes(found.difference, LEVEL * found.p_value / p_adjusted)
-    return replace(found, p_adjusted=p_adjusted, verdict="unsettled", more_episodes=more)
+    shown = found.detectable is not None and found.detectable <= abs(found.difference.mean)
+    return replace(
+        found,
+        p_adjusted=p_adjusted,
+        verdict="unsettled",
+        more_episodes=more,
+        detectable=None if shown else found.detectable,
+    )
+
+
+def _possible(detectable: float | None, rates: bool) -> float | None:
+    return None if rates and detectable is not None and detectable > 1 else detectable
 
 
 def _flips(places: Sequence[Place], left: Sequence[float], right: Sequence[float]) -> list[Flip]:

@@ -111,3 +111,14 @@ def test_a_file_is_replaced_whole(shell: Shell, run: str, tmp_path: Path) -> Non
     assert shell("export", run, "--format", "csv", "-o", str(tmp_path)).code == 2
     assert shell("export", run, "--format", "csv", "-o", str(tmp_path / "no" / "x.csv")).code == 1
     assert shell("export", run, "--format", "mp4").code == 2
+
+
+def test_a_page_has_the_tables_that_show_has(shell: Shell, root: Path) -> None:
+    rows = [
+        fake_row(index, repeat=repeat, metrics={"success": float(index % 2)}, selectors={"task_id": task})
+        for index, task in ((0, "open"), (1, "close"))
+        for repeat in (1, 2)
+    ]
+    text = Page(shell("export", make_run(root, rows=rows).run_id, "--format", "html").out).text
+    for told in ("not run", "By task", "every task alike", "pass@k (success)", "pass^k"):
+        assert told in text

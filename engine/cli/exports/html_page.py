@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
+from typing import TYPE_CHECKING
 
 from engine.cli.exports.content import EpisodeContent, RunContent, Table, episode_table, firing_table
 from engine.cli.progress import interval, number
 from engine.text import visible
+
+if TYPE_CHECKING:
+    from engine.statistics.intervals import Estimate
+    from engine.statistics.repeats import Repeats
+    from engine.statistics.tables import TaskTable
 
 HEAD = """<!doctype html>
 <html lang="en">
@@ -41,6 +47,10 @@ def run_page(content: RunContent) -> Iterator[bytes]:
             [name, number(found.mean), interval(found), found.n] for name, found in results.metrics.items()
         ]
         yield from _section("Metrics", Table(["metric", "mean", "95 % interval", "n"], means))
+    if results.tasks is not None:
+        yield from _section("By task", _task_table(results.tasks))
+    if results.repeats is not None:
+        yield from _section("Repeats", _repeat_table(results.repeats))
     yield from _section("Episodes", episode_table(content.episodes))
     yield TAIL.encode()
 
@@ -66,11 +76,17 @@ def _facts(content: RunContent) -> list[list[str | float | None]]:
     if found.estimate is not None:
         told = f"{number(found.estimate.mean)} {interval(found.estimate)}".strip()
     environment = report.environment
+    bounds = ""
+    if missing.planned > missing.measured and missing.worst is not None and missing.best is not None:
+        bounds = f"{number(missing.worst)}, {number(missing.best)}"
     return [
         [found.metric, told],
         ["measured", f"{missing.measured} of {missing.planned} episodes"],
         ["errored", missing.errored],
         ["unmeasured", missing.unmeasured],
+        ["cancelled", missing.cancelled],
+        ["not run", missing.not_run],
+        *([["were those all the worst, the best", bounds]] if bounds else []),
         ["status", report.status],
         ["graph", summary.config.graph_name],
         ["environment", summary.config.env_nodeset],
@@ -83,6 +99,25 @@ def _facts(content: RunContent) -> list[list[str | float | None]]:
         ["result digest", summary.result_digest],
         ["run again by", environment.command if environment else None],
     ]
+
+
+def _task_table(found: TaskTable) -> Table:
+    rows: list[list[str | float | None]] = [[line.task, *_estimate(line.estimate)] for line in found.tasks]
+    rows.append(["every episode alike", *_estimate(found.pooled)])
+    rows.append(["every task alike", *_estimate(found.macro)])
+    return Table([f"{found.metric} by task", "mean", "95 % interval", "n"], rows)
+
+
+def _repeat_table(found: Repeats) -> Table:
+    rows: list[list[str | float | None]] = [
+        [rate.k, *_estimate(rate.at_least_one)[:2], *_estimate(rate.all_of_them)[:2]] for rate in found.rates
+    ]
+    return Table(["k", f"pass@k ({found.metric})", "95 % interval", "pass^k", "95 % interval"], rows)
+
+
+def _estimate(found: Estimate | None) -> list[str | float | None]:
+    """Mean, interval and n."""
+    return [number(found.mean), interval(found), found.n] if found is not None else [None, None, 0]
 
 
 def _head(title: str) -> bytes:
