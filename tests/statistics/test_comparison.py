@@ -7,6 +7,7 @@ import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
@@ -96,6 +97,14 @@ def test_more_episodes_say_how_far_it_is_from_settled():
     assert found.verdict == "unsettled"
     assert 100 < found.more_episodes < 100_000
     assert found.detectable > abs(found.difference.mean)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=12))
+def test_no_detectable_difference_is_impossible_or_was_there_and_not_shown(pairs):
+    found = one(successes([left for left, _ in pairs]), successes([right for _, right in pairs]))
+    assert found.detectable is None or found.detectable <= 1
+    if found.verdict == "unsettled" and found.detectable is not None:
+        assert found.detectable > abs(found.difference.mean)
 
 
 def test_scenes_are_swapped_whole():
