@@ -67,6 +67,14 @@ def test_a_job_that_fits_no_single_card_waits_with_numbers(cards: LiveControl) -
     assert cards.cancel(run).status == "cancelled"
 
 
+def test_one_that_fits_no_card_at_all_is_refused_with_numbers(cards: LiveControl) -> None:
+    with pytest.raises(
+        RefusedError, match=r"needs 40\.0 GB on one GPU; the most that one can give is 2\d\.\d GB"
+    ):
+        cards.start(request(marginal_vram_mb=40 * GB))
+    assert cards.runs() == []
+
+
 def test_an_estimate_of_what_nobody_knows(cards: LiveControl) -> None:
     report = cards.estimate("toy", 1)
     vram = report.resources["vram"]
