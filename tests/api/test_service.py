@@ -225,10 +225,14 @@ class Load(threading.Thread):
         client = self._make()
         while not self.ended.is_set():
             try:
-                if self._starts:
-                    self.accepted.append(client.start("toy", episode_count=1))
-                else:
-                    client.queue()
+                try:
+                    self._ask(client)
+                except (
+                    httpx.TransportError
+                ):  # closed before its request was read: asked again
+                    client.http.close()
+                    client = self._make()
+                    self._ask(client)
             except Exception as error:
                 self.failures.append(repr(error))
             self.asked += 1
@@ -236,6 +240,12 @@ class Load(threading.Thread):
                 client.http.close()
                 client = self._make()
         client.http.close()
+
+    def _ask(self, client: Client) -> None:
+        if self._starts:
+            self.accepted.append(client.start("toy", episode_count=1))
+        else:
+            client.queue()
 
 
 @pytest.mark.usefixtures("cached", "successors")

@@ -200,7 +200,10 @@ def test_whoever_takes_over_is_followed(bench: Bench, named: str) -> None:
 def follows(shim: Spawned, backend: subprocess.Popen[bytes]) -> bool:
     folder = Path(f"/proc/{shim.process.pid}/fdinfo")
     wanted = f"Pid:\t{backend.pid}\n"
-    return any(wanted in file.read_text() for file in folder.iterdir())
+    try:
+        return any(wanted in file.read_text() for file in folder.iterdir())
+    except FileNotFoundError:  # one was closed meanwhile
+        return False
 
 
 def test_a_stranger_with_the_pid_of_the_backend_is_not_followed(bench: Bench) -> None:
