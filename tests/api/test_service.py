@@ -227,9 +227,7 @@ class Load(threading.Thread):
             try:
                 try:
                     self._ask(client)
-                except (
-                    httpx.TransportError
-                ):  # closed before its request was read: asked again
+                except httpx.TransportError:  # closed before its request was read: asked again
                     client.http.close()
                     client = self._make()
                     self._ask(client)

@@ -76,9 +76,10 @@ def _facts(content: RunContent) -> list[list[str | float | None]]:
     if found.estimate is not None:
         told = f"{number(found.estimate.mean)} {interval(found.estimate)}".strip()
     environment = report.environment
-    bounds = ""
+    bounds: list[list[str | float | None]] = []
     if missing.planned > missing.measured and missing.worst is not None and missing.best is not None:
-        bounds = f"{number(missing.worst)}, {number(missing.best)}"
+        ends = f"{number(missing.worst)}, {number(missing.best)}"
+        bounds = [["were those all the worst, the best", ends]]
     return [
         [found.metric, told],
         ["measured", f"{missing.measured} of {missing.planned} episodes"],
@@ -86,7 +87,7 @@ def _facts(content: RunContent) -> list[list[str | float | None]]:
         ["unmeasured", missing.unmeasured],
         ["cancelled", missing.cancelled],
         ["not run", missing.not_run],
-        *([["were those all the worst, the best", bounds]] if bounds else []),
+        *bounds,
         ["status", report.status],
         ["graph", summary.config.graph_name],
         ["environment", summary.config.env_nodeset],
