@@ -10,14 +10,13 @@ import os
 import socket
 import subprocess
 import sys
-import sysconfig
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import engine
 from engine.api.sockets import Sockets
 from engine.control.reports import ControlError
+from engine.store.importable import importable
 
 WARM, GO, READY = b"w", b"g", b"r"
 WAIT_SEC = 60.0
@@ -114,14 +113,5 @@ def _spawn(root: Path, command: Sequence[str], passed: Descriptors) -> subproces
             stderr=output,
             pass_fds=(passed.lock, passed.tcp, passed.unix, passed.talk),
             start_new_session=True,
-            env=_importable(os.environ),
+            env=importable(os.environ),
         )
-
-
-def _importable(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment in which ``python -m engine.main`` finds us where we run from a checkout."""
-    home = Path(engine.__file__).parents[1]
-    if home == Path(sysconfig.get_path("purelib")):
-        return dict(environment)
-    before = environment.get("PYTHONPATH")
-    return {**environment, "PYTHONPATH": f"{home}{os.pathsep}{before}" if before else str(home)}

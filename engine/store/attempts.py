@@ -7,8 +7,10 @@ backend that must know for certain that this attempt never begins. Only one of t
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from signal import Signals
 from typing import Literal, TypeVar
 
 import msgspec
@@ -47,6 +49,15 @@ class ExitRecord(msgspec.Struct, frozen=True, kw_only=True):
     stopped_by: Literal["request", "orphaned", ""] = ""
     stray_killed: int = 0
     ended_at: str = ""
+
+    @property
+    def signal_name(self) -> str:
+        """``SIGKILL (9)``, or the number of one that has no name; empty where there was none."""
+        if self.signal is None:
+            return ""
+        with suppress(ValueError):
+            return f"{Signals(self.signal).name} ({self.signal})"
+        return str(self.signal)
 
 
 @dataclass(frozen=True)

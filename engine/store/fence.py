@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from engine.store.attempts import MARK
 from engine.store.records import Job
 from engine.store.rundir import RunDir, RunDirError
-
-VARIABLE = "EVALTOWER_ATTEMPT"
-"""The environment variable by which an attempt's processes are known: ``<run or server>/<n>/<token>``."""
 
 
 class FencedError(Exception):
@@ -37,7 +35,7 @@ class Fence:
 
         Raises RunDirError where that cannot be read.
         """
-        run_id, _, rest = environ.get(VARIABLE, "").partition("/")
+        run_id, _, rest = environ.get(MARK, "").partition("/")
         number, _, token = rest.partition("/")
         if run_id == run.run_id and number.isdecimal():
             return cls(run, int(number), token)

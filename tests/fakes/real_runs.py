@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 import engine
 from engine.store.atomic import write_json
-from engine.store.attempts import LOGS, Attempt
-from engine.store.fence import VARIABLE
+from engine.store.attempts import LOGS, MARK, Attempt
 from engine.store.pending import pending_summary
 from engine.store.process_identity import identity
 from engine.store.records import EvalRequest, Job, Needs, Spec, now_iso
@@ -70,7 +69,7 @@ def spawn(run: RunDir, job: Job, **environment: str) -> subprocess.Popen[bytes]:
     home = str(Path(engine.__file__).parents[1])
     before = os.environ.get("PYTHONPATH")
     own = {
-        VARIABLE: f"{run.run_id}/{job.attempt}/{job.token}",
+        MARK: f"{run.run_id}/{job.attempt}/{job.token}",
         "PYTHONPATH": f"{home}{os.pathsep}{before}" if before else home,
     }
     with open(attempt.path / LOGS[0], "ab") as out, open(attempt.path / LOGS[1], "ab") as err:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-import signal
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Literal
@@ -108,10 +107,4 @@ def told(ended: ExitRecord | None, orphan_grace_sec: float) -> str:
         return "its processes were told to end, and not by a backend"
     if ended.signal is None:
         return f"its process ended with exit code {ended.rc} before the run was over: see stderr.log"
-    return f"its process was ended by signal {_name(ended.signal)} before the run was over"
-
-
-def _name(number: int) -> str:
-    with suppress(ValueError):
-        return f"{signal.Signals(number).name} ({number})"
-    return str(number)
+    return f"its process was ended by signal {ended.signal_name} before the run was over"

@@ -7,10 +7,8 @@ import logging
 import os
 import secrets
 import shutil
-import signal
 import sys
 from collections.abc import Collection
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -194,7 +192,7 @@ def _as_ended(tree: Tree) -> ServerState:
         return ServerState(0, ended="no backend lived to look after it")
     if how.stopped_by:
         return ServerState(0, ended="it was told to end")
-    words = f"exit code {how.rc}" if how.signal is None else f"signal {_signal_name(how.signal)}"
+    words = f"exit code {how.rc}" if how.signal is None else f"signal {how.signal_name}"
     return ServerState(0, ended=f"{words}\n{_tail(tree.attempt)}".strip(), killed=True)
 
 
@@ -215,12 +213,6 @@ def _tail(attempt: Attempt) -> str:
     except OSError as error:
         return str(error)
     return "\n".join(text.rstrip("\n").split("\n")[-TAIL_LINES:])
-
-
-def _signal_name(number: int) -> str:
-    with suppress(ValueError):
-        return f"{signal.Signals(number).name} ({number})"
-    return str(number)
 
 
 def _attempt(folder: ServerFolder, record: ServerRecord) -> Attempt:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import sysconfig
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import engine
 from engine.scheduling.launching import LaunchError
 from engine.store.attempts import LOGS, MARK, Attempt
 from engine.store.backend_lock import record_path
+from engine.store.importable import importable
 from engine.store.process_identity import ProcessIdentity, identity
 from engine.store.settings import Admission
 
@@ -71,7 +70,7 @@ def spawn_shim(
             stdout=out,
             stderr=err,
             cwd=cwd,
-            env={**os.environ, **_importable(), **environment, MARK: mark},
+            env={**importable(os.environ), **environment, MARK: mark},
             start_new_session=True,
         )
     try:
@@ -87,12 +86,3 @@ def cards_environment(visible: Sequence[str] | None) -> dict[str, str]:
     if visible is None:
         return {}
     return {"CUDA_VISIBLE_DEVICES": ",".join(visible), "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-
-
-def _importable() -> dict[str, str]:
-    """What lets ``python -m engine.…`` find us where we run from a checkout, in whatever folder it starts."""
-    home = Path(engine.__file__).parents[1]
-    if home == Path(sysconfig.get_path("purelib")):
-        return {}
-    before = os.environ.get("PYTHONPATH")
-    return {"PYTHONPATH": f"{home}{os.pathsep}{before}" if before else str(home)}
