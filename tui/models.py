@@ -16,7 +16,7 @@ from engine.control.queue_reports import (
 )
 from engine.control.reports import RunReport
 from engine.control.results import Results
-from engine.statistics.budget import headline_metric
+from engine.figures import number
 from engine.store.records import EpisodeRow, Progress, WorkerProgress
 from tui.theme import Outcome
 
@@ -175,37 +175,28 @@ def seconds_left(report: RunReport, now: datetime) -> float | None:
 
 def headline_of(report: RunReport) -> str:
     """The metric that stands for the run, ``success 0.612 [0.578, 0.645]``; why it has none; or nothing."""
-    summary = report.summary
-    name = headline_metric(summary.metric_stats)
-    if name is None:
+    found = report.standing
+    if found is None:
         return ""
-    stats, errors = summary.metric_stats[name], summary.error_count
-    if errors > report.error_budget * (stats.n + errors):
-        return f"{name} withheld: {errors}/{stats.n + errors} errored"
+    name, stats = found.metric, found.stats
+    if found.withheld:
+        return f"{name} withheld: {found.errors}/{stats.n + found.errors} errored"
     interval = f" [{number(stats.ci95[0])}, {number(stats.ci95[1])}]" if stats.ci95 else ""
     return f"{name} {number(stats.mean)}{interval}"
 
 
 def short_headline(report: RunReport) -> str:
     """The same in ten cells, without the metric's name: ``0.612±.034``."""
-    summary = report.summary
-    name = headline_metric(summary.metric_stats)
-    if name is None:
+    found = report.standing
+    if found is None:
         return ""
-    stats, errors = summary.metric_stats[name], summary.error_count
-    if errors > report.error_budget * (stats.n + errors):
+    if found.withheld:
         return "withheld"
+    stats = found.stats
     if stats.ci95 is None:
         return number(stats.mean)
     half = number((stats.ci95[1] - stats.ci95[0]) / 2)
     return f"{number(stats.mean)}±{half.removeprefix('0') if half.startswith('0.') else half}"
-
-
-def number(value: float | None) -> str:
-    """Three decimals, or four digits for what is large."""
-    if value is None:
-        return "-"
-    return f"{value:.3f}" if abs(value) < 1000 else f"{value:.4g}"
 
 
 def duration(seconds: float | None) -> str:

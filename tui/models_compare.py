@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.control.comparing import ComparedRun, CompareReport
+from engine.figures import number
 from engine.statistics.budget import HEADLINES
 from engine.statistics.comparison import Comparison, MetricComparison
 from engine.statistics.contrast import Contrast, Flip
-from tui.models import number
 
 LETTERS = "ABCD"
 LEAST_P = 0.001

@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from engine.figures import number
+
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
     from engine.statistics.intervals import Estimate
@@ -53,15 +55,12 @@ class Pace:
 def standing(report: RunReport) -> str:
     """The metric that stands for the run with its interval; that it is withheld, with too many errors; or
     nothing."""
-    from engine.statistics.budget import headline_metric
-
-    summary = report.summary
-    name = headline_metric(summary.metric_stats)
-    if name is None:
+    found = report.standing
+    if found is None:
         return ""
-    stats, errors = summary.metric_stats[name], summary.error_count
-    if errors > report.error_budget * (stats.n + errors):
-        return f"{name} withheld: {errors} of {stats.n + errors} with errors"
+    name, stats = found.metric, found.stats
+    if found.withheld:
+        return f"{name} withheld: {found.errors} of {stats.n + found.errors} with errors"
     return f"{name} {number(stats.mean)}{interval(stats, ' ')}"
 
 
@@ -97,13 +96,6 @@ def clock(seconds: float) -> str:
     minutes, second = divmod(whole, 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
-
-
-def number(value: float | None) -> str:
-    """A metric's value: three decimals, or four digits for what is large."""
-    if value is None:
-        return "-"
-    return f"{value:.3f}" if abs(value) < 1000 else f"{value:.4g}"
 
 
 def interval(stats: MetricStats | Estimate, before: str = "") -> str:

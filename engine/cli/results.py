@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from engine.cli.output import put, put_table, put_wrapped, say
-from engine.cli.progress import clock, interval, number
+from engine.cli.progress import clock, interval
+from engine.figures import number
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport

@@ -8,11 +8,12 @@ import msgspec
 
 from engine.graph.model import Problem
 from engine.scheduling.need import Priority
-from engine.statistics.budget import ERROR_BUDGET
+from engine.statistics.budget import ERROR_BUDGET, headline_metric
 from engine.store.records import (
     Determinism,
     EnvironmentRecord,
     EvalRequest,
+    MetricStats,
     Progress,
     RunStatus,
     SummaryHead,
@@ -159,6 +160,15 @@ class CheckReport(msgspec.Struct, kw_only=True):
         return not any(problem.severity == "error" for problem in self.problems)
 
 
+class Standing(msgspec.Struct, kw_only=True):
+    """The metric that stands for a run so far. withheld: too many episodes errored for it to be told."""
+
+    metric: str
+    stats: MetricStats
+    errors: int
+    withheld: bool
+
+
 class RunReport(msgspec.Struct, kw_only=True):
     """A run as it stands. status: as its files and processes say together. stderr_tail: of an aborted run.
 
@@ -178,6 +188,16 @@ class RunReport(msgspec.Struct, kw_only=True):
     @property
     def is_over(self) -> bool:
         return self.status not in ("pending", "running")
+
+    @property
+    def standing(self) -> Standing | None:
+        """None before anything was measured."""
+        name = headline_metric(self.summary.metric_stats)
+        if name is None:
+            return None
+        stats, errors = self.summary.metric_stats[name], self.summary.error_count
+        withheld = errors > self.error_budget * (stats.n + errors)
+        return Standing(metric=name, stats=stats, errors=errors, withheld=withheld)
 
 
 class Difference(msgspec.Struct, kw_only=True):

@@ -4,7 +4,8 @@ import click
 import pytest
 
 from engine.cli.output import put_table
-from engine.cli.progress import clock, number
+from engine.cli.progress import clock
+from engine.figures import number
 
 
 def test_columns_are_aligned_and_nothing_is_cut_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from engine.figures import number
 from engine.store.records import EpisodeRow
 from tui.episode.inks import Ink, Inked, InkedLine, inked
 from tui.episode.places import Ending, Place
-from tui.models import number, outcome_of
+from tui.models import outcome_of
 from tui.theme import Outcome
 
 GAP = "   "

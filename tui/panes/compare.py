@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 from rich.style import Style
 
 from engine.control.comparing import CompareReport
+from engine.figures import number
 from engine.store.strict_json import encode_indented
 from tui.drawing import Piece
-from tui.models import Snapshot, number
+from tui.models import Snapshot
 from tui.models_compare import (
     LETTERS,
     Difference,

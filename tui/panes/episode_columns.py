@@ -9,9 +9,10 @@ from typing import Any
 
 from rich.style import Style
 
+from engine.figures import number
 from engine.store.records import EpisodeRow
 from tui.drawing import Drawing
-from tui.models import number, outcome_of
+from tui.models import outcome_of
 from tui.table_model import Column
 from tui.theme import Outcome
 

@@ -8,9 +8,10 @@ from datetime import timedelta
 
 from rich.style import Style
 
+from engine.figures import number
 from engine.store.records import EpisodeRow, WorkerProgress
 from tui.drawing import Drawing, Piece, fit
-from tui.models import duration, number
+from tui.models import duration
 from tui.models_lanes import (
     Block,
     Lane,

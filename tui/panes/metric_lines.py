@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 from engine.control.results import Results
+from engine.figures import number
 from engine.statistics.budget import Headline
 from engine.statistics.intervals import Estimate, Interval
 from engine.statistics.missingness import Missingness
 from engine.statistics.repeats import Repeats
 from engine.statistics.tables import TaskTable
 from tui.drawing import Drawing, Piece, fit
-from tui.models import number
 from tui.widgets.drawn import Line
 from tui.widgets.wrapping import wrapped
 

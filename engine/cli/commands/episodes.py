@@ -8,8 +8,8 @@ import click
 
 from engine.cli.app import App
 from engine.cli.output import Cell, put_json, put_table, say
-from engine.cli.progress import number
 from engine.cli.results import STATUS_COLOURS
+from engine.figures import number
 
 if TYPE_CHECKING:
     from engine.store.records import EpisodeRow

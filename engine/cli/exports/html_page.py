@@ -7,7 +7,8 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from engine.cli.exports.content import EpisodeContent, RunContent, Table, episode_table, firing_table
-from engine.cli.progress import interval, number
+from engine.cli.progress import interval
+from engine.figures import number
 from engine.text import visible
 
 if TYPE_CHECKING:
