@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from engine.components.catalog import Catalog
 from engine.components.roots import graph_files, lost_links
@@ -28,6 +28,8 @@ from engine.control.saved_graphs import graph_entries, read_saved
 from engine.store.records import EpisodeFile, EpisodeRow, RunStatus
 from engine.store.rundir import RunDir, RunDirError
 from engine.store.runs import RunNotFoundError, find_run, list_runs, read_rows
+
+T = TypeVar("T")
 
 
 class Reader:
@@ -85,16 +87,16 @@ class Reader:
         return [look.light_report(view) for view in found]
 
     def show(self, run: str) -> RunReport:
-        return look.full_report(self.find(run))
+        return self._whole(run, look.full_report)
 
     def episodes(self, run: str) -> list[EpisodeRow]:
-        return read_rows(self.find(run))
+        return self._whole(run, read_rows)
 
     def episode(self, run: str, episode: str) -> EpisodeFile:
-        return look.read_episode(self.find(run), episode)
+        return self._whole(run, lambda found: look.read_episode(found, episode))
 
     def results(self, run: str, metric: str | None = None) -> Results:
-        return results_of(self.find(run), metric)
+        return self._whole(run, lambda found: results_of(found, metric))
 
     def compare(self, runs: Sequence[str]) -> CompareReport:
         return compare_metrics([self.find(run) for run in runs])
@@ -119,6 +121,14 @@ class Reader:
         from engine.control.doctor import examine
 
         return examine(self.root, self.nodesets())
+
+    def _whole(self, run: str, read: Callable[[RunDir], T]) -> T:
+        """What ``read`` gives; NotFoundError where the run was deleted under it, and so reads as empty."""
+        found = self.find(run)
+        told = read(found)
+        if not found.path.exists():
+            raise NotFoundError(f"run {found.run_id} was deleted as it was read")
+        return told
 
     def find(self, run: str) -> RunDir:
         """The folder of the run that is meant. NotFoundError where there is none."""

@@ -179,14 +179,16 @@ def test_what_an_interrupted_command_submitted_is_cancelled(
     control: FakeControl,
     operate: Operate,
     monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
     child: str,
     presses: int,
 ) -> None:
     wait = submitting._wait
+    submitted = tmp_path / "submitted"
 
     def press_then_wait(process: Any, interrupts: list[int]) -> int:
         def press() -> None:
-            wait_until(lambda: bool(backend.bodies))
+            wait_until(submitted.exists)
             os.kill(os.getpid(), signal.SIGINT)
             if presses == 2:
                 wait_until(lambda: bool(interrupts))
@@ -198,7 +200,8 @@ def test_what_an_interrupted_command_submitted_is_cancelled(
     monkeypatch.setattr(submitting, "_wait", press_then_wait)
     if presses == 2:
         control.refuses["cancel"] = ConflictError("it is slow")
-    script = f"import signal; {child}\n{SUBMIT}\nimport time; time.sleep(60)"
+    then = f"import time; open({str(submitted)!r}, 'w').close(); time.sleep(60)"
+    script = f"import signal; {child}\n{SUBMIT}\n{then}"
     said = operate("experiment", "cma", "--", sys.executable, "-c", script)
     assert said.code == 130
     assert set(control.calls) == {("cancel", backend.run, grace) for grace in (None, 0.0)[:presses]}

@@ -13,6 +13,7 @@ from engine.store.atomic import write_json
 from engine.store.jsonl import LineAppender
 from engine.store.process_identity import identity
 from engine.store.records import Job
+from engine.store.rundir import RunDir
 from tests.control.waiting import wait_for
 from tests.fakes.finished_runs import fake_line, fake_row, make_run
 
@@ -67,3 +68,21 @@ def test_following_an_episode_until_it_has_ended(tmp_path: Path) -> None:
 
 def _collect(control: Reader, seen: list[dict[str, Any]]) -> None:
     seen.extend(control.log("last", "0", follow=True))
+
+
+@pytest.mark.parametrize("verb", ["show", "episodes", "results"])
+def test_a_run_that_is_deleted_as_it_is_read_is_not_told_as_an_empty_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    control = Reader(tmp_path)
+    run = make_run(tmp_path, rows=[fake_row(0)])
+    find = control.find
+
+    def find_then_delete(name: str) -> RunDir:
+        found = find(name)
+        found.path.rename(found.path.with_name(".going"))
+        return found
+
+    monkeypatch.setattr(control, "find", find_then_delete)
+    with pytest.raises(NotFoundError, match=run.run_id):
+        getattr(control, verb)(run.run_id)

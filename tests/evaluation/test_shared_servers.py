@@ -85,6 +85,12 @@ def together(runs: list[RunDir]) -> ExitStack:
     return stack
 
 
+def asking(run: RunDir) -> int:
+    """How many of its workers are at the node that the server serves."""
+    progress = run.read_progress()
+    return sum(worker.node == "act" for worker in progress.workers) if progress else 0
+
+
 def played(run: RunDir) -> int:
     return len(read_rows(run))
 
@@ -116,19 +122,18 @@ def test_killed_under_three_runs_it_comes_back_and_they_finish(server: Server) -
     undisturbed = server.run(worker_count=1)
     with together([undisturbed]):
         pass
-    server.model.set("slow")
+    server.model.set("hang")
     tried_again = [server.run(worker_count=2, retries=3) for _ in range(2)]
     tried_once = server.run(worker_count=2)
     runs = [*tried_again, tried_once]
     with together(runs):
-        until(lambda: all(played(run) > 1 for run in runs), "each to have played an episode")
+        until(lambda: all(asking(run) == 2 for run in runs), "each of their workers to wait for an action")
         os.kill(server.host, signal.SIGKILL)
-        server.model.set("slow", False)
     assert [run.read_summary().status for run in runs] == ["completed"] * 3
     digest = undisturbed.read_summary().result_digest
     assert [run.read_summary().result_digest for run in tried_again] == [digest] * 2
     assert {row.error_class for row in read_rows(tried_once)} == {None, "infra"}
-    assert sum(row.error_class == "infra" for row in read_rows(tried_once)) <= 2
+    assert 1 <= sum(row.error_class == "infra" for row in read_rows(tried_once)) <= 2
     assert len(server.model.lines("loads")) == 2
 
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from tui.stderr_guard import StderrGuard
 sys.stdout.write("before ")
 with StderrGuard(Path(sys.argv[1])) as guard:
-    print("a print"); sys.stderr.write("an error\\x1b[31m\\n")
+    print("a print", flush=True); sys.stderr.write("an error\\x1b[31m\\n")
     os.write(1, b"raw\\n"); os.system("echo child")
-    sys.stdout.flush()
     os.write(guard.terminal_fd, b"for the terminal ")
     lines = guard.tail()
 print("after", *lines, sep="|")
@@ -31,7 +30,7 @@ def test_only_what_is_meant_for_the_terminal_gets_there(tmp_path: Path) -> None:
         check=True,
         timeout=60,
     )
-    assert done.stdout.decode() == "before for the terminal after|an error␛[31m|raw|child|a print\n"
+    assert done.stdout.decode() == "before for the terminal after|a print|an error␛[31m|raw|child\n"
     assert log.stat().st_mode & 0o777 == 0o600
 
 
