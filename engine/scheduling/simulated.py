@@ -42,6 +42,7 @@ class SimulatedMachine:
         self._held: dict[str, dict[str, float]] = {}
         self._foreign: dict[int, dict[str, float]] = {}
         self._dead: set[str] = set()
+        self._loads: dict[str, Load | None] = {}
         self._chances: dict[str, float] = {}
         self._rows: dict[str, Gpu] = {}
 
@@ -93,7 +94,10 @@ class SimulatedMachine:
         return sum(held.get(pool, 0.0) for held in self._foreign.values())
 
     def _load_of(self, root: Root) -> Load | None:
-        return next((load for load in self._simulation.loads if fnmatchcase(root.name, load.match)), None)
+        if root.name not in self._loads:
+            loads = (load for load in self._simulation.loads if fnmatchcase(root.name, load.match))
+            self._loads[root.name] = next(loads, None)
+        return self._loads[root.name]
 
     def _let_go(self, roots: Sequence[Root], now: float) -> None:
         living = {root.owner for root in roots}
