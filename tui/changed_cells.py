@@ -15,6 +15,7 @@ from rich.control import Control
 from rich.segment import Segment
 from rich.style import Style
 from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
+from textual.geometry import Region
 from textual.strip import Strip
 
 Cell = tuple[str, Style | None]
@@ -29,23 +30,29 @@ APART = 8
 
 
 class Shown:
-    """What stands on the terminal. The whole screen, when Textual sends it, is sent as it is."""
+    """What stands on the terminal. The whole screen, when Textual sends it, is sent as it is.
+
+    lines: the cells that are known, by y. written: where the last update wrote.
+    """
 
     def __init__(self) -> None:
-        self._lines: dict[int, list[Cell | None]] = {}
+        self.lines: dict[int, list[Cell | None]] = {}
+        self.written: list[Region] = []
 
     def forget(self) -> None:
         """Nobody knows any more what stands there."""
-        self._lines.clear()
+        self.lines.clear()
 
     def render(self, update: CompositorUpdate, console: Console) -> str:
         """What to send for an update. It is taken as sent."""
+        self.written = []
         if isinstance(update, ChopsUpdate):
             return self._differences(update, console)
         self.forget()
         if isinstance(update, LayoutUpdate):
+            self.written.append(update.region)
             for y, line in enumerate(update.strips, update.region.y):
-                known = self._lines[y] = [None] * update.region.x
+                known = self.lines[y] = [None] * update.region.x
                 for strip in line:
                     known += cells_of(strip)
         return update.render_segments(console)
@@ -53,7 +60,7 @@ class Shown:
     def _differences(self, update: ChopsUpdate, console: Console) -> str:
         pen = Pen(console)
         for y, left, right in update.spans:
-            known = self._lines.setdefault(y, [])
+            known = self.lines.setdefault(y, [])
             known += [None] * (update.chop_ends[y][-1] - len(known))
             for end, (x, strip) in zip(update.chop_ends[y], update.chops[y].items(), strict=False):
                 if strip is None or x >= right or end <= left:
@@ -65,6 +72,7 @@ class Shown:
                 for first, last in _runs(cells, known, x, since, until):
                     pen.move_to(first, y)
                     pen.write(cells[first - x : last - x])
+                    self.written.append(Region(first, y, last - first, 1))
                 known[since:until] = cells[since - x : until - x]
         return pen.done()
 

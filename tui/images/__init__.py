@@ -1,0 +1,1 @@
+"""Images in pixels, on a terminal that draws them: encoders, and what stands on the terminal."""
