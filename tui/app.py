@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast, get_args
 
 from textual.notifications import SeverityLevel
 
 from engine.control.protocol import Control
 from engine.control.reports import ControlError, RunReport
+from engine.terminal_images import Asked
 from tui import appearance, restoring
 from tui.activity_log import ActivityLog
 from tui.clock import Clock, SystemClock
@@ -107,6 +108,8 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         self.theme = self.drawing.theme
         if not self.mouse_on and self.terminal is not None:
             self.terminal.set_mouse(False)
+        if self.preferences.images in get_args(Asked):
+            self.ask_for_images(cast(Asked, self.preferences.images))
         await self.begin()
 
     async def begin(self) -> None:

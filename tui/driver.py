@@ -8,12 +8,14 @@ import sys
 import termios
 from codecs import getincrementaldecoder
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from textual._parser import ParseError
 from textual._xterm_parser import XTermParser
 from textual.drivers.linux_driver import LinuxDriver
 
+from engine.terminal_images import QUESTION, Ability, Answers, measured
 from tui.frame_writer import FrameWriter
 
 if TYPE_CHECKING:
@@ -28,7 +30,7 @@ _KEPT = ("\x1b[?", "\x1b[>", "\x1b[<", "\x1b]", "\x1bP", "\x07")
 
 
 class Host(Protocol):
-    """What the driver asks of its app. Both methods are called on the app's loop."""
+    """What the driver asks of its app. All methods are called on the app's loop."""
 
     terminal_fd: int
 
@@ -37,6 +39,12 @@ class Host(Protocol):
 
     def terminal_gone(self) -> None:
         """Nobody sees the screen any more: leave."""
+
+    def terminal_answered(self, ability: Ability) -> None:
+        """It can draw these images. Only where :meth:`TerminalDriver.ask_for_images` was called."""
+
+    def leaving_screen(self) -> None:
+        """The terminal is about to be given back: take from it what is not text."""
 
 
 class TerminalDriver(LinuxDriver):
@@ -48,6 +56,7 @@ class TerminalDriver(LinuxDriver):
         self._host = cast(Host, app)
         self._writer: FrameWriter | None = None
         self._update: list[str] | None = None
+        self._answers: Answers | None = None
         self._told_gone = False
         super().__init__(app, debug=debug, mouse=mouse, size=size)
 
@@ -80,6 +89,23 @@ class TerminalDriver(LinuxDriver):
             self._update.append(data)
         else:
             self._send(data, frame=True)
+
+    def send(self, data: str) -> None:
+        """What is no frame: whole, and never dropped."""
+        self._send(data, frame=False)
+
+    def waiting(self) -> int | None:
+        """Bytes that the terminal has not taken; None while it takes none of ours."""
+        return self._writer.waiting if self._writer is not None else None
+
+    def ask_for_images(self) -> None:
+        """Whether it draws images is told to the host, once it answers."""
+        self._answers = Answers()
+        self.send(QUESTION)
+
+    def stop_application_mode(self) -> None:
+        self._host.leaving_screen()
+        super().stop_application_mode()
 
     def close(self) -> None:
         if self._writer is not None:
@@ -116,13 +142,27 @@ class TerminalDriver(LinuxDriver):
                     if not data:
                         self._gone()
                         return
-                    for event in parser.feed(decode(data)):
-                        self.process_message(event)
+                    typed = self._take_answers(decode(data))
+                else:
+                    typed = self._answers.release() if self._answers is not None else ""
+                for event in parser.feed(typed) if typed else ():
+                    self.process_message(event)
                 for event in parser.tick():
                     self.process_message(event)
         with suppress(EOFError, ParseError):
             for _ in parser.feed(""):
                 pass
+
+    def _take_answers(self, read: str) -> str:
+        """What is left of it: what was typed."""
+        answers = self._answers
+        if answers is None:
+            return read
+        before, left = answers.ability, answers.take(read)
+        if answers.ability.complete and answers.ability != before:
+            ability = measured(answers.ability, self._host.terminal_fd)
+            self._on_loop(partial(self._host.terminal_answered, ability))
+        return left
 
     def _send(self, data: str, *, frame: bool) -> None:
         if self._writer is not None:

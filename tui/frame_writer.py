@@ -63,6 +63,11 @@ class FrameWriter:
             self._pending += len(data)
             self._changed.notify()
 
+    @property
+    def waiting(self) -> int:
+        """Bytes that the terminal has not taken yet."""
+        return self._pending
+
     def stalled_for(self) -> float:
         """Seconds since the terminal last took anything of what waits for it; 0 if nothing waits."""
         with self._changed:

@@ -55,10 +55,11 @@ def as_rgb(array: NDArray[Any]) -> NDArray[numpy.uint8]:
     return numpy.ascontiguousarray(numpy.broadcast_to(colours, (*colours.shape[:2], 3)), dtype=numpy.uint8)
 
 
-def fit(width: int, height: int, columns: int, rows: int) -> tuple[int, int]:
-    """The cells (columns, rows) that an image takes within these, its shape kept; at least one each."""
-    scale = min(columns / width, rows * 2 / height)
-    return max(1, round(width * scale)), max(1, round(height * scale / 2))
+def fit(width: int, height: int, columns: int, rows: int, shape: float = 2.0) -> tuple[int, int]:
+    """The cells (columns, rows) that an image takes within these, its shape kept; at least one each. shape:
+    a cell's height by its width."""
+    scale = min(columns / width, rows * shape / height)
+    return max(1, round(width * scale)), max(1, round(height * scale / shape))
 
 
 def half_blocks(image: NDArray[numpy.uint8], columns: int, rows: int) -> list[list[Segment]]:

@@ -16,7 +16,8 @@ Choice = Literal["auto", "on", "off"]
 class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     """theme: a name of :data:`tui.theme.THEMES`. ascii: no glyph outside ASCII. low_bandwidth: ``auto`` is
     over SSH, or when the terminal is slow. clipboard: see :class:`tui.clipboard.Clipboard`. mouse: the screen
-    gets it, so the terminal selects only with shift. images: how the log shows them; ``half``: half-blocks.
+    gets it, so the terminal selects only with shift. images: how the log shows them; ``blocks``: half-blocks;
+    ``auto``, ``kitty``, ``sixel``: in pixels where the terminal says that it can, else half-blocks.
     """
 
     theme: str = "tower-dark"
@@ -24,7 +25,7 @@ class Preferences(msgspec.Struct, frozen=True, kw_only=True):
     low_bandwidth: Choice = "auto"
     clipboard: Mode = "auto"
     mouse: bool = True
-    images: Literal["half", "ascii", "off"] = "half"
+    images: Literal["blocks", "ascii", "off", "auto", "kitty", "sixel"] = "blocks"
 
 
 class PreferencesError(Exception):

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +17,33 @@ from textual._compositor import CompositorUpdate
 from textual.app import App
 from textual.driver import Driver
 from textual.filter import LineFilter
+from textual.geometry import Size
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
+from textual.signal import Signal
 
+from engine.terminal_images import ANSWER_SEC, Ability, Asked, Way, hidden_by, way_of
 from engine.text import visible
 from tui.changed_cells import ChangedCells, Shown
 from tui.clipboard import Clipboard, Mode
 from tui.driver import TerminalDriver
+from tui.images.stage import Stage
 from tui.sanitize import SafeText, visible_lines
 from tui.state_file import state_folder
 from tui.stderr_guard import StderrGuard
 
 HUNG_UP, TERMINATED = 128 + signal.SIGHUP, 128 + signal.SIGTERM
 _LEAVE_SEC = 2.0
+
+
+@dataclass(frozen=True)
+class ImageChoice:
+    """way: how images are drawn in pixels; None: by characters, and ``why``, where pixels were asked for.
+    cell: its pixels."""
+
+    way: Way | None = None
+    why: str = ""
+    cell: tuple[int, int] | None = None
 
 
 def terminal_problem(environ: Mapping[str, str] = os.environ) -> str | None:
@@ -55,6 +70,11 @@ class TerminalApp(App[int]):
         self._safe_text = SafeText()
         self._shown = Shown()
         super().__init__()
+        self.stage = Stage(self._shown, self)
+        self.images = ImageChoice()
+        self.images_changed: Signal[ImageChoice] = Signal(self, "images changed")
+        self._images_asked: Asked | None = None
+        self._asked_at = Size()
         self.clipboard_out = Clipboard(self._write, state_folder() / "copied", mode=clipboard)
         self._copies: set[asyncio.Task[None]] = set()
         self._watchdog: threading.Timer | None = None
@@ -73,12 +93,31 @@ class TerminalApp(App[int]):
     def repaint(self) -> None:
         """Everything anew: after missed frames, SIGCONT, ctrl+l."""
         self._shown.forget()
+        self.stage.forget()
         if self.screen_stack:
             self.screen.refresh()
             self.screen.query("*").refresh()
 
     def terminal_gone(self) -> None:
         self.leave(HUNG_UP)
+
+    def ask_for_images(self, asked: Asked) -> None:
+        """Draw images in pixels, if the terminal can. ``images`` says so within ANSWER_SEC, by
+        ``images_changed``."""
+        if hidden := hidden_by():
+            self._choose_images(ImageChoice(why=hidden))
+        elif self.terminal is not None:
+            self._images_asked, self._asked_at = asked, self.size
+            self.terminal.ask_for_images()
+            self.set_timer(ANSWER_SEC, self._stop_waiting)
+
+    def terminal_answered(self, ability: Ability) -> None:
+        if self._images_asked is not None:
+            way, why = way_of(self._images_asked, ability)
+            self._choose_images(ImageChoice(way, why, ability.cell))
+
+    def leaving_screen(self) -> None:
+        self.stage.forget()
 
     def leave(self, code: int) -> None:
         """End the app with this exit code; by :meth:`abandon`, if it does not end within 2 seconds."""
@@ -160,9 +199,32 @@ class TerminalApp(App[int]):
         if isinstance(renderable, CompositorUpdate):
             renderable = ChangedCells(renderable, self._shown)
         super()._display(screen, renderable)
+        self.stage.update()
 
     def on_resize(self) -> None:
         self._shown.forget()
+        self.stage.forget()
+        if self.images.way is not None and self.size != self._asked_at and self.terminal is not None:
+            self._asked_at = self.size
+            self.terminal.ask_for_images()  # its font may have another size now
+
+    def send(self, data: str) -> None:
+        """To the terminal: no frame, whole, and never dropped."""
+        if self.terminal is not None:
+            self.terminal.send(data)
+
+    def waiting(self) -> int | None:
+        """Bytes that the terminal has not taken; None where it takes none."""
+        return self.terminal.waiting() if self.terminal is not None else None
+
+    def _stop_waiting(self) -> None:
+        if self.images == ImageChoice() and self._images_asked is not None:
+            self._choose_images(ImageChoice(None, way_of(self._images_asked, Ability())[1]))
+
+    def _choose_images(self, choice: ImageChoice) -> None:
+        if choice != self.images:
+            self.images = choice
+            self.images_changed.publish(choice)
 
     async def _copy(self, text: str) -> None:
         copied = await self.clipboard_out.copy(text)

@@ -13,7 +13,7 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,7 +22,8 @@ import pyte
 
 DEADLINE_SEC = 20.0
 _BECOME = "fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execvp(sys.argv[1], sys.argv[1:])"
-_KITTY_KEYS = re.compile(rb"\x1b\[[<>]\d*u")  # pyte would print it
+_UNPRINTED = re.compile(rb"\x1b\[[<>]\d*u|\x1b[_P].*?\x1b\\", re.DOTALL)  # pyte would print it
+_CUT_SHORT = re.compile(rb"\x1b(?:\[[<>]\d*|[_P].*)?\Z", re.DOTALL)
 
 
 def wait_until(condition: Callable[[], object], what: str, seconds: float = DEADLINE_SEC) -> None:
@@ -36,7 +37,8 @@ def wait_until(condition: Callable[[], object], what: str, seconds: float = DEAD
 class Terminal:
     """Runs ``command`` in a session of its own, with the pty as its controlling terminal.
 
-    hup: what the child does at SIGHUP when it starts, by ``signal.SIG_DFL`` or ``signal.SIG_IGN``.
+    hup: what the child does at SIGHUP when it starts, by ``signal.SIG_DFL`` or ``signal.SIG_IGN``. answers:
+    to what it is asked; a question is taken to come whole.
     """
 
     def __init__(
@@ -46,8 +48,11 @@ class Terminal:
         *,
         size: tuple[int, int] = (80, 24),
         hup: signal.Handlers = signal.SIG_DFL,
+        answers: Mapping[bytes, bytes] | None = None,
     ) -> None:
         self.output = bytearray()
+        self._answers = dict(answers or {})
+        self._held = b""
         self._stalled = threading.Event()
         self._over = threading.Event()
         self._master, slave = os.openpty()
@@ -134,7 +139,18 @@ class Terminal:
                 if not data:
                     return
                 self.output += data
-                self._stream.feed(_KITTY_KEYS.sub(b"", data))
+                self._answer(data)
+                self._show(data)
+
+    def _answer(self, data: bytes) -> None:
+        for question, answer in self._answers.items():
+            os.write(self._master, answer * data.count(question))
+
+    def _show(self, data: bytes) -> None:
+        shown = _UNPRINTED.sub(b"", self._held + data)
+        cut = _CUT_SHORT.search(shown)
+        self._held = cut[0] if cut else b""
+        self._stream.feed(shown.removesuffix(self._held))
 
     def _stalled_pause(self) -> None:
         while self._stalled.is_set() and not self._over.is_set():

@@ -1,4 +1,4 @@
-"""The images of a firing, or of its step, as half-blocks."""
+"""The images of a firing, or of its step: as half-blocks, or in pixels where the terminal draws these."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from rich.style import Style
 
 from tui.drawing import Piece, fit
-from tui.episode.pictures import GAP, Picture, Way, pictures_of
+from tui.episode.pictures import GAP, Cell, Picture, Way, pictures_of
 from tui.logfile.assets import Asset
 from tui.models import Snapshot
 from tui.screens.base import Pane
@@ -25,6 +25,7 @@ class _Wanted:
     rows: int
     way: Way
     most: int
+    cell: Cell | None
 
 
 class Thumbnail(Pane):
@@ -49,6 +50,12 @@ class Thumbnail(Pane):
         self._draw_soon()
         self.redraw()
 
+    def on_mount(self) -> None:
+        self.centre.images_changed.subscribe(self, lambda choice: self.on_resize())
+
+    def on_unmount(self) -> None:
+        self._show(())
+
     def title(self, snapshot: Snapshot) -> list[Piece]:
         more = len(self._images) - len(self._pictures)
         told = self.note or ", ".join(picture.name for picture in self._pictures)
@@ -59,12 +66,15 @@ class Thumbnail(Pane):
 
     def on_resize(self) -> None:
         self._draw_soon()
+        self.redraw()
 
     def line(self, y: int, width: int) -> Iterable[Piece]:
         if self.why_none:
             return [(f" {self.why_none}", self.drawing.dim)] if y == 0 else ()
         if not self._images:
             return [(" no image", self.drawing.dim)] if y == 0 else ()
+        if self.centre.images.why and y == self.content_size.height - 1:
+            return [(f" half-blocks: {self.centre.images.why}", self.drawing.dim)]
         pieces: list[Piece] = []
         for picture in self._pictures:
             pieces += self._line_of(picture, y)
@@ -85,10 +95,14 @@ class Thumbnail(Pane):
 
     def _wanted(self) -> _Wanted:
         width, height = self.content_size
+        chosen = self.centre.images
         coloured = self.drawing.coloured and not self.drawing.ascii and not self.app.no_color
-        way: Way = "half" if coloured and self.centre.preferences.images == "half" else "ascii"
+        way: Way = chosen.way or "blocks"
+        if not coloured or self.centre.preferences.images == "ascii":
+            way = "ascii"
         images = () if self.why_none else self._images
-        return _Wanted(images, width, height, way, max(1, width // LEAST_COLUMNS))
+        rows = height - bool(chosen.why)
+        return _Wanted(images, width, rows, way, max(1, width // LEAST_COLUMNS), chosen.cell)
 
     def _draw_soon(self) -> None:
         if not self._busy and self._wanted() != self._shown:
@@ -99,11 +113,23 @@ class Thumbnail(Pane):
         try:
             while (wanted := self._wanted()) != self._shown and self.is_attached:
                 drawn = await asyncio.to_thread(
-                    pictures_of, wanted.images, wanted.columns, wanted.rows, wanted.way, most=wanted.most
+                    pictures_of,
+                    *(wanted.images, wanted.columns, wanted.rows, wanted.way),
+                    most=wanted.most,
+                    cell=wanted.cell,
                 )
-                self._pictures, self._shown = drawn, wanted
+                self._show(drawn)
+                self._shown = wanted
         finally:
             self._busy = False
         if self.is_attached:
             self.redraw()
             self._when_drawn()
+
+    def _show(self, pictures: tuple[Picture, ...]) -> None:
+        stage, gone = self.centre.stage, self._pictures
+        for graphic in (picture.graphic for picture in gone if picture.graphic is not None):
+            stage.remove(graphic)
+        self._pictures = pictures
+        for graphic in (picture.graphic for picture in pictures if picture.graphic is not None):
+            stage.add(graphic)
