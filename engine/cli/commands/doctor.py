@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+
 import click
 
 from engine.cli.app import FAILED, App
 from engine.cli.output import Cell, put_json, put_table
+from engine.control.reports import DoctorItem
+from engine.terminal_images import ask, hidden_by, way_of
 
 COLOURS = {"ok": "green", "warning": "yellow", "failure": "red"}
 
@@ -15,7 +19,7 @@ COLOURS = {"ok": "green", "warning": "yellow", "failure": "red"}
 @click.pass_obj
 def command(app: App, /, *, as_json: bool) -> None:
     """Look at this machine: interpreter, packages, GPUs, disk, terminal, nodesets; what would stop a run?"""
-    items = app.control.doctor()
+    items = [*app.control.doctor(), _images()]
     if as_json:
         put_json(items)
     else:
@@ -28,3 +32,21 @@ def command(app: App, /, *, as_json: bool) -> None:
         )
     if any(item.state == "failure" for item in items):
         raise click.exceptions.Exit(FAILED)
+
+
+def _images() -> DoctorItem:
+    """What the terminal of this command can draw: ``[ui] images`` of evaltower.toml asks for it."""
+    return DoctorItem(name="images", state="ok", detail=f"half-blocks; {_in_pixels()}")
+
+
+def _in_pixels() -> str:
+    if hidden := hidden_by():
+        return hidden
+    if not (os.isatty(0) and os.isatty(1) and os.tcgetpgrp(0) == os.getpgrp()):
+        return "no terminal that could be asked for more"
+    ability = ask(0)
+    if not ability.complete:
+        return way_of("auto", ability)[1]
+    told = [("kitty's protocol", ability.kitty), ("sixel", ability.sixel)]
+    cell = f"; a cell has {ability.cell[0]}×{ability.cell[1]} pixels" if ability.cell else ""
+    return ", ".join(f"{name}: {'yes' if able else 'no'}" for name, able in told) + cell
