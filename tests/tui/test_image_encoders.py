@@ -105,10 +105,11 @@ def test_the_bands_of_sixel_are_the_image_without_gaps(cell: tuple[int, int]) ->
     red, blue = (200, 0, 0), (0, 0, 200)
     image = numpy.array([[red, blue], [blue, red]], dtype=numpy.uint8)
     graphic = sixel_graphic(image, 1, 12, 20, cell)
-    assert [row for row, _ in graphic.bands] == [0, 6, 12, 18]
+    step = {13: 6, 16: 3, 19: 6, 20: 3}[cell[1]]
+    assert [row for row, _ in graphic.bands] == list(range(0, 20, step))
     parts = [decode_sixel(band) for _, band in graphic.bands]
     whole = numpy.concatenate(parts)
-    assert [len(part) for part in parts[:-1]] == [6 * cell[1]] * 3
+    assert [len(part) for part in parts[:-1]] == [step * cell[1]] * (len(parts) - 1)
     assert whole.shape[1] == 12 * cell[0]
     assert 20 * cell[1] - 6 < len(whole) <= 20 * cell[1]
     corners = [whole[0, 0], whole[0, -1], whole[-1, 0], whole[-1, -1]]
@@ -120,7 +121,7 @@ def test_a_photograph_s_colours_are_near() -> None:
     across, down = numpy.meshgrid(numpy.linspace(0, 255, 120), numpy.linspace(0, 255, 120))
     image = numpy.stack([across, down, 255 - across], axis=2).astype(numpy.uint8)
     graphic = sixel_graphic(image, 1, 12, 6, (10, 20))
-    back = decode_sixel(graphic.bands[0][1])
+    back = numpy.concatenate([decode_sixel(band) for _, band in graphic.bands])
     assert numpy.abs(back.astype(int) - image).mean() < 8
 
 

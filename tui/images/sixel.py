@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import numpy
@@ -12,8 +13,9 @@ from tui.images.graphic import Graphic
 
 LINES = 6
 COLOURS = 256
+_SAMPLE = (160, 120)
+"""The pixels that choose the colours: nearly as well as all of them, in a fifth of the time."""
 _RUN = re.compile(r"(.)\1{3,}")
-_WEIGHTS = (1 << numpy.arange(LINES, dtype=numpy.uint8))[:, None]
 _ZERO = 63
 """The character of a column of six that are not set."""
 
@@ -23,14 +25,15 @@ def sixel_graphic(
 ) -> Graphic:
     """An H×W×3 image stretched over its cells of ``cell`` pixels.
 
-    It is cut into bands of six rows of cells, which are whole sixels whatever the height of a cell, so that
-    keys are answered between them. What is left below the last whole sixel stays blank.
+    It is cut into bands, so that keys are answered between them: of as few rows of cells as are whole
+    sixels. What is left below the last whole sixel stays blank.
     """
     width, height = columns * cell[0], rows * cell[1] // LINES * LINES
     picture = Image.fromarray(image).resize((width, max(LINES, height)), Image.Resampling.BOX)
-    indexed = picture.quantize(COLOURS)
+    few = picture.resize(_SAMPLE, Image.Resampling.BOX).quantize(COLOURS)
+    indexed = picture.quantize(palette=few, dither=Image.Dither.NONE)
     palette = numpy.asarray(indexed.getpalette() or [], dtype=numpy.uint8).reshape(-1, 3)
-    pixels, step = numpy.asarray(indexed), LINES * cell[1]
+    pixels, step = numpy.asarray(indexed), math.lcm(LINES, cell[1])
     bands = tuple(
         (top // cell[1], encode(pixels[top : top + step], palette)) for top in range(0, len(pixels), step)
     )
@@ -50,12 +53,13 @@ def encode(pixels: NDArray[numpy.uint8], palette: NDArray[numpy.uint8]) -> str:
 
 def _line(pixels: NDArray[numpy.uint8]) -> str:
     """Six lines: each colour over the whole width, the blank end left out."""
-    drawn = []
-    for colour in numpy.unique(pixels).tolist():
-        columns = ((pixels == colour) * _WEIGHTS).sum(axis=0, dtype=numpy.uint8) + _ZERO
-        text = columns.tobytes().decode("ascii").rstrip("?")
-        drawn.append(f"#{colour}{_RUN.sub(_repeated, text)}")
-    return "$".join(drawn)
+    used, places = numpy.unique(pixels, return_inverse=True)
+    columns, drawn = numpy.arange(pixels.shape[1]), numpy.zeros((len(used), pixels.shape[1]), numpy.uint8)
+    for line, row in enumerate(places.reshape(pixels.shape)):
+        drawn[row, columns] |= 1 << line
+    texts = ((row + _ZERO).tobytes().decode("ascii").rstrip("?") for row in drawn)
+    pairs = zip(used.tolist(), texts, strict=True)
+    return "$".join(f"#{colour}{_RUN.sub(_repeated, text)}" for colour, text in pairs)
 
 
 def _repeated(run: re.Match[str]) -> str:
