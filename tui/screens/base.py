@@ -238,7 +238,7 @@ class View(Screen[None], inherit_bindings=False):
             self.app.screen.post_message(events.Key(event.key, event.character))
             return
         if self.prompt.display:
-            self.prompt.catch_up(event)  # its own keys go on to the app, which knows an input's
+            await self.prompt.catch_up(event)
             return
         action = self.centre.keymap.action(event.key, *self.scopes)
         if action is not None:
