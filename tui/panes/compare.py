@@ -66,6 +66,8 @@ class RunsCompared(ScrolledPane):
 class DifferencesPane(VirtualTable[Difference]):
     """on_moved: the cursor is on another row."""
 
+    opens = True
+
     def __init__(self, on_moved: Callable[[], None]) -> None:
         self._on_moved = on_moved
         self._most: dict[str, float] = {}
@@ -143,6 +145,8 @@ class VerdictPane(ScrolledPane):
 
 class FlippedPane(VirtualTable[Flipped]):
     """Episodes that passed in one of the two runs of the difference under the cursor."""
+
+    opens = True
 
     def __init__(self) -> None:
         self._of: Difference | None = None

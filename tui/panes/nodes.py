@@ -16,6 +16,8 @@ from tui.widgets.virtual_table import VirtualTable
 class NodesPane(VirtualTable[OutlineNode]):
     """``moved_to`` is told of the node under the cursor."""
 
+    opens = True
+
     def __init__(self, moved_to: Callable[[OutlineNode | None], None]) -> None:
         self.problems: Problems = {}
         self._moved_to = moved_to

@@ -47,6 +47,8 @@ class Pane(Widget, inherit_bindings=False):
 
     ALLOW_SELECT = False
     scope: ClassVar[tuple[Scope, ...]] = ()
+    opens: ClassVar[bool] = False
+    """Whether ``enter`` does something with what is under its cursor."""
 
     @property
     def centre(self) -> ControlCentre:
@@ -124,7 +126,8 @@ class Pane(Widget, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         width = self.content_size.width
-        return strip_of(self.line(y, width), width, self.drawing.plain, self.over(y))
+        drawing = self.drawing
+        return strip_of(self.line(y, width), width, drawing.plain, self.over(y), cut=drawing.glyphs.cut)
 
     def get_content_width(self, container: object, viewport: object) -> int:
         return int(self.size.width)
@@ -137,6 +140,7 @@ class View(Screen[None], inherit_bindings=False):
     """
 
     AUTO_FOCUS = ""
+    DEFAULT_CSS = "View Pane.active:nocolor { border-title-style: reverse; }"
     view_name: ClassVar[str] = ""
     heading: ClassVar[str] = ""
 
@@ -180,6 +184,8 @@ class View(Screen[None], inherit_bindings=False):
 
     def facts(self) -> set[Fact]:
         found: set[Fact] = self.pane.facts() if self.pane is not None else set()
+        if self.pane is not None and self.pane.opens:
+            found.add("opens")
         if not self.centre.read_only:
             found.add("writable")
         if self.centre.depth > 1:

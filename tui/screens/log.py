@@ -102,7 +102,7 @@ class LogScreen(View):
         )
 
     def facts(self) -> set[Fact]:
-        found = super().facts() | self.rows_view.facts()
+        found: set[Fact] = {"opens", "filters", "faults"} | super().facts() | self.rows_view.facts()
         place = self.session.place
         if place is not None:
             found |= {"episode", "row"} if self.session.ending.row else {"episode"}

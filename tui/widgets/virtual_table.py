@@ -80,7 +80,9 @@ class VirtualTable(Pane, Generic[R]):
         self._changed()
 
     def facts(self) -> set[Fact]:
-        found: set[Fact] = set()
+        found: set[Fact] = {"filters"}
+        if self.model.is_fault is not None:
+            found.add("faults")
         if self.model.current is not None:
             found.add("row")
         if self.model.filter:
