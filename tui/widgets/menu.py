@@ -114,7 +114,8 @@ class MenuList(Widget, inherit_bindings=False):
         pieces.append((item.text, text_style))
         if note := item.why_not or item.note:
             pieces.append((f"  {note}", drawing.dim))
-        return strip_of(pieces, width, drawing.plain, drawing.cursor if place == self.at else None)
+        over = drawing.cursor if place == self.at else None
+        return strip_of(pieces, width, drawing.plain, over, cut=drawing.glyphs.cut)
 
     def on_resize(self) -> None:
         self._keep_visible()

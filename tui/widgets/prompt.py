@@ -25,6 +25,7 @@ class Line(Input, inherit_bindings=True):
     DEFAULT_CSS = """
     Line { border: none; height: 1; padding: 0; width: 1fr; background: $background; }
     Line:focus { border: none; background: $background; background-tint: $background 0%; }
+    Line:nocolor > .input--cursor { text-style: reverse; }
     """
 
     def __init__(
