@@ -50,6 +50,16 @@ class Pane(Widget, inherit_bindings=False):
     opens: ClassVar[bool] = False
     """Whether ``enter`` does something with what is under its cursor."""
 
+    active: bool = False
+    _title: str = ""
+    _painted: Sequence[Strip] = ()
+    full: bool = False
+    """It has the whole screen: room for more columns."""
+
+    def __init__(self, **more: str) -> None:
+        super().__init__(**more)  # type: ignore[arg-type]
+        self._to_paint: dict[int, tuple[Drawing, Strip]] = {}
+
     @property
     def centre(self) -> ControlCentre:
         return cast("ControlCentre", self.app)
@@ -57,12 +67,6 @@ class Pane(Widget, inherit_bindings=False):
     @property
     def drawing(self) -> Drawing:
         return self.centre.drawing
-
-    active: bool = False
-    _title: str = ""
-    _painted: Sequence[Strip] = ()
-    full: bool = False
-    """It has the whole screen: room for more columns."""
 
     def title(self, snapshot: Snapshot) -> list[Piece]:
         """Behind the pane's name."""
@@ -112,10 +116,12 @@ class Pane(Widget, inherit_bindings=False):
     def redraw(self) -> None:
         """Paint anew the lines that are not as they were."""
         width, height = self.content_size
-        before, self._painted = self._painted, [self.render_line(y) for y in range(height)]
+        before, self._painted = self._painted, [self._made_line(y) for y in range(height)]
         if [strip.cell_length for strip in before] != [strip.cell_length for strip in self._painted]:
+            self._to_paint = {}
             self.refresh()
         elif changed := [y for y in range(height) if before[y] != self._painted[y]]:
+            self._to_paint |= {y: (self.drawing, self._painted[y]) for y in changed}
             self.refresh(*(Region(0, y, width, 1) for y in changed))
 
     def set_title(self, text: str) -> None:
@@ -125,6 +131,12 @@ class Pane(Widget, inherit_bindings=False):
             self.border_title = plain(text)
 
     def render_line(self, y: int) -> Strip:
+        """A line that :meth:`redraw` has just drawn is not drawn again."""
+        drawing, strip = self._to_paint.pop(y, (None, Strip.blank(0)))
+        fresh = drawing is self.drawing and strip.cell_length == self.content_size.width
+        return strip if fresh else self._made_line(y)
+
+    def _made_line(self, y: int) -> Strip:
         width = self.content_size.width
         drawing = self.drawing
         return strip_of(self.line(y, width), width, drawing.plain, self.over(y), cut=drawing.glyphs.cut)

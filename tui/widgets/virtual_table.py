@@ -46,7 +46,7 @@ class VirtualTable(Pane, Generic[R]):
     """
 
     def __init__(self, model: TableModel[R], **more: str) -> None:
-        super().__init__(**more)  # type: ignore[arg-type]
+        super().__init__(**more)
         self.model = model
         self.top = 0
         self._told_id = ""
