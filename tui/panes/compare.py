@@ -171,12 +171,10 @@ class TasksPane(VirtualTable[TaskDifference]):
 
     def give(self, difference: Difference | None) -> None:
         self._of = difference
-        found = difference is not None and difference.found is not None
-        known = found and {difference.left_id, difference.run_id} <= self.rows.keys()
-        if difference is None or not known:
+        if difference is None or difference.found is None:
             self.set_rows([])
         else:
-            left, right = self.rows[difference.left_id], self.rows[difference.run_id]
+            left, right = (self.rows.get(run, ()) for run in (difference.left_id, difference.run_id))
             self.set_rows(by_task(left, right, difference.metric.metric))
 
     def title(self, snapshot: Snapshot) -> list[Piece]:

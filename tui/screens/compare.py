@@ -87,7 +87,8 @@ class CompareView(View):
         self._name_parts()
 
     async def do(self, action_id: str) -> bool:
-        stops = [pane for pane in (self.differences, self.tasks, self.flipped, self.runs) if pane.display]
+        parts: list[Pane] = [self.differences, self.tasks, self.flipped, self.runs]
+        stops = [part for part in parts if part.display]
         place = stops.index(self._active)
         if action_id == "global.focus_next":
             self._activate(stops[(place + 1) % len(stops)])
