@@ -22,14 +22,25 @@ def first_drawing(
 ) -> Drawing:
     """As it was left, else as ``[ui]`` says, else as the terminal needs it."""
     theme = state.theme if state.theme in THEMES else preferences.theme
+    theme = colourless(theme) if "NO_COLOR" in environ else theme
     ascii_only = prefers_ascii(environ) if preferences.ascii == "auto" else preferences.ascii == "on"
     wanted = state.bandwidth or preferences.low_bandwidth
     slow = bool(environ.get("SSH_CONNECTION")) if wanted == "auto" else wanted == "on"
     return Drawing(theme, ascii=ascii_only, slow=slow)
 
 
+def colourless(theme: str) -> str:
+    """The theme without colours that is as light or as dark."""
+    look = THEMES[theme]
+    if not look.outcomes:
+        return theme
+    return "mono-dark" if look.textual.dark else "mono-light"
+
+
 def apply(centre: ControlCentre, drawing: Drawing) -> None:
-    """Draw everything so from now on."""
+    """Draw everything so from now on; without colours where NO_COLOR takes them away."""
+    if centre.no_color:
+        drawing = replace(drawing, theme=colourless(drawing.theme))
     centre.drawing = drawing
     centre.store.slow = drawing.slow
     centre.theme = drawing.theme
@@ -55,8 +66,7 @@ async def toggle_mono(centre: ControlCentre) -> None:
     drawing = centre.drawing
     if drawing.coloured:
         centre.theme_before_mono = drawing.theme
-        dark = THEMES[drawing.theme].textual.dark
-        apply(centre, replace(drawing, theme="mono-dark" if dark else "mono-light"))
+        apply(centre, replace(drawing, theme=colourless(drawing.theme)))
     else:
         apply(centre, replace(drawing, theme=centre.theme_before_mono))
 

@@ -73,7 +73,7 @@ class Drawing:
     @cached_property
     def cursor(self) -> Style:
         """Over the row under the cursor of the pane that has the keys."""
-        return Style(reverse=True) if not self.coloured else Style(bgcolor=self._shade(0.30))
+        return Style(reverse=True, dim=False) if not self.coloured else Style(bgcolor=self._shade(0.30))
 
     @cached_property
     def resting(self) -> Style:
@@ -107,8 +107,11 @@ class Drawing:
         return "#" + "".join(f"{part:02x}" for part in mixed)
 
 
-def strip_of(pieces: Iterable[Piece], width: int, base: Style, over: Style | None = None) -> Strip:
-    """A line of exactly ``width`` cells. Each piece is made harmless; ``over`` lies over everything."""
+def strip_of(
+    pieces: Iterable[Piece], width: int, base: Style, over: Style | None = None, *, cut: str = ""
+) -> Strip:
+    """A line of exactly ``width`` cells. Each piece is made harmless; ``over`` lies over everything; ``cut``
+    is the end of a text that goes on beyond it."""
     segments = []
     left = width
     for text, style in pieces:
@@ -117,7 +120,8 @@ def strip_of(pieces: Iterable[Piece], width: int, base: Style, over: Style | Non
         shown = visible(text[: left * _CHARACTERS_A_CELL])
         length = cell_len(shown)
         if length > left:
-            shown, length = set_cell_size(shown, left), left
+            ends = cut if cell_len(shown.rstrip()) > left else ""
+            shown, length = set_cell_size(shown, left - len(ends)) + ends, left
         left -= length
         segments.append(Segment(shown, base + style))
     if left > 0:

@@ -26,6 +26,17 @@ def problems_of(nodes: Sequence[OutlineNode], problems: Sequence[Problem]) -> Pr
     return found
 
 
+def indented(node: OutlineNode) -> str:
+    """Deeper by two cells for each loop around it, between whose ends it stands."""
+    return "  " * (len(node.loops) - (node.type in ("iterIn", "iterOut"))) + node.shown
+
+
+def nodes_lines(graph: Outline) -> list[InkedLine]:
+    """Every node with its type, as values flow."""
+    width = max((len(indented(node)) for node in graph.nodes), default=0)
+    return [((f"  {indented(node):<{width}}  ", "plain"), (node.type, "dim")) for node in graph.nodes]
+
+
 def node_lines(node: OutlineNode, graph: Outline, problems: Sequence[Problem]) -> list[InkedLine]:
     """The node under the cursor: what is wrong with it, its wires, its config."""
     shown = {one.id: one.shown for one in graph.nodes}
@@ -58,15 +69,28 @@ def overview_lines(graph: Outline | None, problems: Sequence[Problem]) -> list[I
         return lines
     if graph.unordered:
         lines.append(inked("its loops overlap: the nodes are in the file's order", "warn"))
-    lines.append(inked(graph.name, "strong"))
-    if graph.description:
-        lines.append(inked(graph.description, "dim"))
+    lines += about_lines(graph)
+    lines += [inked(f"note: {note}", "dim") for note in graph.notes]
+    return lines
+
+
+def about_lines(graph: Outline) -> list[InkedLine]:
+    """Its name, what it is for, and how long an episode of it may be."""
     limit = (
         f"{graph.step_budget} steps" if graph.step_budget is not None else "the environment's limit of steps"
     )
-    lines.append(inked(f"at most {limit}", "dim"))
-    lines += [inked(f"note: {note}", "dim") for note in graph.notes]
-    return lines
+    described = [inked(graph.description, "dim")] if graph.description else []
+    return [inked(graph.name, "strong"), *described, inked(f"at most {limit}", "dim")]
+
+
+def about_run(command: str, graph: Outline | None) -> list[list[InkedLine]]:
+    """What would run, in parts: the command that does the same, and the graph; either may be missing."""
+    parts: list[list[InkedLine]] = []
+    if command:
+        parts.append([inked("the same from a shell", "strong"), inked(f"  {command}")])
+    if graph is not None:
+        parts.append([*about_lines(graph), *nodes_lines(graph)])
+    return parts
 
 
 def problem_line(problem: Problem) -> InkedLine:

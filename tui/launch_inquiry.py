@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from engine.control.outline import Outline, outline
 from engine.control.protocol import Control
 from engine.control.queue_reports import EstimateReport, GpuReport, GraphEntry, IntrospectReport, QueueReport
 from engine.control.reports import CheckReport, ControlError, RefusedError, problem_text
+from engine.graph.model import GraphError
 from tui.episode.inks import InkedLine, inked
 from tui.launch_estimate import estimate_lines
 from tui.launch_form import LaunchForm
@@ -23,12 +25,13 @@ PAUSE_SEC = 0.3
 
 class Inquiry:
     """``changed`` is called when an answer has come. entries: the saved graphs. offer: what the environment
-    says of itself; asking: why it is not there (yet)."""
+    says of itself; asking: why it is not there (yet). outline: the graph, where it can be read."""
 
     def __init__(self, centre: ControlCentre, changed: Callable[[], None], *, estimates: bool) -> None:
         self.entries: Sequence[GraphEntry] = ()
         self.offer: IntrospectReport | None = None
         self.asking = ""
+        self.outline: Outline | None = None
         self._centre = centre
         self._changed = changed
         self._estimates = estimates
@@ -50,6 +53,7 @@ class Inquiry:
         """Of its graph: what is wrong with it, what its environment offers, whether it fits."""
         self.close()
         self.offer, self.asking, self._check, self._estimate = None, "", None, ""
+        self.outline = None
         if form.graph:
             self.asking = "is asked what it offers…"
             self._looking = self._centre.spawn(self._look(form))
@@ -95,6 +99,8 @@ class Inquiry:
         try:
             self._check = await asyncio.to_thread(_checked, control, form)
             self._changed()
+            self.outline = await asyncio.to_thread(_outlined, control, form)
+            self._changed()
             self.offer = await asyncio.to_thread(control.introspect, form.graph, form.base.sources)
             self.asking = ""
         except RefusedError:
@@ -120,3 +126,11 @@ def _checked(control: Control, form: LaunchForm) -> CheckReport:
     """Of the graph that the form means."""
     sources, given = form.base.sources, form.base.graph
     return control.validate(given, sources) if given else control.check(form.graph, sources)
+
+
+def _outlined(control: Control, form: LaunchForm) -> Outline | None:
+    """None for what its check has problems with, or what is no saved graph."""
+    try:
+        return outline(form.base.graph or control.graph(form.graph))
+    except (GraphError, ControlError):
+        return None

@@ -16,7 +16,8 @@ from engine.control.queue_reports import QueueReport
 from engine.control.reports import ControlError, NotFoundError, RunReport
 from engine.store.rundir import runs_folder
 from tui.clock import Clock
-from tui.models import RunDetail, Snapshot, seconds_left
+from tui.models import RunDetail, Snapshot
+from tui.pace import Paces
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,7 @@ class Looker:
         self._uncounted: set[str] = set()
         self._problems: dict[str, str] = {}
         self._last_good = ""
+        self._paces = Paces()
         self.selected: str | None = None
         self.watch_servers = False
 
@@ -76,10 +78,11 @@ class Looker:
         return frozenset(Path(run.path) for run in self._seen.runs if run.status == "running")
 
     def _told(self) -> Snapshot:
+        now, attempts = self._seen.now, {run.run_id: run.started_at for run in self._seen.queue.running}
         left = {
             run.run_id: seconds
             for run in self._seen.runs
-            if (seconds := seconds_left(run, self._seen.now)) is not None
+            if (seconds := self._paces.seconds_left(run, attempts.get(run.run_id), now)) is not None
         }
         return replace(self._seen, left_sec=left, problem=self._problem())
 

@@ -164,15 +164,6 @@ def age_sec(moment: str | None, now: datetime) -> float | None:
     return max(0.0, (now - then).total_seconds())
 
 
-def seconds_left(report: RunReport, now: datetime) -> float | None:
-    """From the pace since the run's start; None before its first episode has ended, and once it is over."""
-    summary = report.summary
-    elapsed = age_sec(summary.started_at, now)
-    if report.status != "running" or not summary.completed_count or elapsed is None:
-        return None
-    return elapsed / summary.completed_count * max(0, summary.total_episodes - summary.completed_count)
-
-
 def headline_of(report: RunReport) -> str:
     """The metric that stands for the run, ``success 0.612 [0.578, 0.645]``; why it has none; or nothing."""
     found = report.standing

@@ -42,7 +42,7 @@ def kept_state(centre: ControlCentre, home: HomeView) -> UiState:
         panes={"active": list(home.panes).index(home.active), "zoom": ZOOMS.index(home.zoom)},
         marks={name: tuple(sorted(pane.model.marks)) for name, pane in tables.items() if pane.model.marks},
         compare=tuple(centre.compared),
-        theme=centre.drawing.theme,
+        theme=centre.state.theme if centre.no_color else centre.drawing.theme,
         bandwidth=centre.bandwidth,
         left_at=centre.clock.now().isoformat(timespec="milliseconds"),
     )

@@ -49,8 +49,8 @@ class Column(Generic[R]):
 
 
 class TableModel(Generic[R]):
-    """identify: a row's id, under which the cursor and the marks are kept. is_fault: for ``F``. tell: all
-    that a regex may find of a row, where its cells, joined, would take too long.
+    """identify: a row's id, under which the cursor and the marks are kept. is_fault: for ``F``, None where
+    nothing can be one. tell: all that a regex may find of a row, where its cells, joined, take too long.
 
     at: the cursor's place in ``order``; order: the rows that are shown. sort: column keys, the first decides;
     ``-`` before one is descending.
@@ -61,7 +61,7 @@ class TableModel(Generic[R]):
         columns: Sequence[Column[R]],
         identify: Callable[[R], str],
         *,
-        is_fault: Callable[[R], bool] = lambda row: False,
+        is_fault: Callable[[R], bool] | None = None,
         tell: Callable[[R], str] | None = None,
         sort: Sequence[str] = (),
     ) -> None:
@@ -74,7 +74,7 @@ class TableModel(Generic[R]):
         self.at = 0
         self.marks: set[str] = set()
         self.identify = identify
-        self._is_fault = is_fault
+        self.is_fault = is_fault
         self._tell = tell
         self._terms: list[Term] = []
         self._haystacks: list[str] | None = None
@@ -211,8 +211,8 @@ class TableModel(Generic[R]):
     def _passing(self) -> list[int]:
         """The rows that pass the filter, in their own order; cheap for ten thousand, as a key may be."""
         kept: Sequence[int] = range(len(self.rows))
-        if self.faults_only:
-            kept = [index for index in kept if self._is_fault(self.rows[index])]
+        if self.faults_only and self.is_fault is not None:
+            kept = [index for index in kept if self.is_fault(self.rows[index])]
         for term in self._terms:
             kept = self._satisfying(kept, term)
         return list(kept)

@@ -16,7 +16,7 @@ from rich.console import RenderableType
 from textual._compositor import CompositorUpdate
 from textual.app import App
 from textual.driver import Driver
-from textual.filter import LineFilter
+from textual.filter import LineFilter, NoColor
 from textual.geometry import Size
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
@@ -83,7 +83,8 @@ class TerminalApp(App[int]):
         return TerminalDriver
 
     def get_line_filters(self) -> Sequence[LineFilter]:
-        return [self._safe_text, *super().get_line_filters()]
+        """Under NO_COLOR not one colour is sent, where Textual would send shades of grey."""
+        return [self._safe_text, *([NoColor()] if self.no_color else super().get_line_filters())]
 
     @property
     def terminal(self) -> TerminalDriver | None:

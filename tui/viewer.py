@@ -42,9 +42,17 @@ class Viewer(ControlCentre):
 
     async def begin(self) -> None:
         await self.push_screen(LogScreen(self._place.path, at_error=True, every=self.every))
+        self.spawn(self._keep_time())
 
     def before_leaving(self, code: int) -> None:
         """Nothing is kept of it."""
+
+    async def _keep_time(self) -> None:
+        """The header's clock goes on, also while nothing is written."""
+        while True:
+            await self.clock.sleep(60 - self.clock.now().second)
+            if self.view is not None:
+                self.view.bars_changed()
 
 
 def open_viewer(place: Place, control: Control) -> int:

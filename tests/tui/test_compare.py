@@ -9,13 +9,15 @@ import pytest
 
 from engine.control.comparing import CompareReport, compare_metrics
 from engine.control.reports import ControlError
+from engine.store.records import EpisodeRow
 from engine.store.rundir import RunDir
 from engine.store.runs import read_rows
 from tests.fakes.control import FakeControl, busy_control
 from tests.fakes.finished_runs import fake_line, fake_row, make_run
-from tests.tui.screen import centre, settled, text_of, until
+from tests.tui.screen import centre, settled, text_of, until, until_seen
 from tui.app import ControlCentre
 from tui.models_compare import differences_of, flipped_of, notes_of, signed, told, widest
+from tui.models_tasks import by_task
 from tui.screens.compare import CompareView
 
 
@@ -131,6 +133,35 @@ async def test_the_cursor_of_the_differences_says_what_the_rest_is_about(tmp_pat
         shown = "\n".join(text_of(app))
         assert "the same in every pair" in shown
         assert "Flipped spl, A to B: 0 lost, 0 gained" in shown
+
+
+def test_tasks_are_compared_over_the_episodes_that_both_have() -> None:
+    def row(index: int, task: str, value: float | None, repeat: int = 1) -> EpisodeRow:
+        return fake_row(index, metrics={"spl": value}, selectors={"task_id": task}, repeat=repeat)
+
+    left = [row(0, "a", 0.5), row(1, "a", 1.0), row(2, "b", 0.2), row(3, "b", None), row(4, "c", 1.0)]
+    right = [row(0, "a", 0.0), row(0, "a", 0.5, 2), row(1, "a", 1.0), row(2, "b", 0.4), row(3, "b", 1.0)]
+    a, b = by_task(left, right, "spl")
+    assert (a.task, a.pairs, a.left, a.right, a.lower, a.higher) == ("a", 2, 0.75, 0.625, 1, 0)
+    assert (b.task, b.pairs, b.difference, b.lower, b.higher) == ("b", 1, pytest.approx(0.2), 0, 1)
+    assert by_task(left, right, "success") == []
+
+
+async def test_where_there_is_room_tasks_stand_beside_what_flipped(tmp_path: Path) -> None:
+    control, ids, _ = on_disk(tmp_path)
+    app = centre(control)
+    async with app.run_test(size=(160, 45)) as pilot:
+        view = await opened(pilot, app, ids)
+        await until_seen(pilot, "Tasks 2: success, A to B")
+        shown = text_of(app)
+        [together] = [line for line in shown if "Verdict" in line]
+        assert "Flipped success, A to B" in together
+        assert any("[kitchen] 1" in line and line.rstrip().endswith("[kitchen] 1") for line in shown)
+        await pilot.press("tab")
+        assert view.pane is view.tasks
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: not view.tasks.display)
+        assert view.pane is view.differences
 
 
 async def test_what_cannot_be_compared_says_why(tmp_path: Path) -> None:

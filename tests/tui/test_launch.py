@@ -85,6 +85,22 @@ async def test_the_estimate_follows_the_workers_once_nothing_more_is_typed() -> 
         await until_seen(pilot, "no estimate: the backend is ending")
 
 
+async def test_where_there_is_room_the_form_stands_beside_what_would_run() -> None:
+    control = offering()
+    app = centre(control, state=remembering())
+    async with app.run_test(size=(160, 45)) as pilot:
+        view = await opened(pilot)
+        await until_seen(pilot, "policy_gridhouse__act")
+        go_to(view, "workers")
+        await pilot.press("8", "enter")
+        await until_seen(pilot, "evaltower run gridhouse_follow -w 8")
+        go_to(view, "panel.slip")
+        await pilot.press("3", "enter")
+        await until(pilot, lambda: not any("evaltower run" in line for line in text_of(app)))
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: not any("policy_gridhouse__act" in line for line in text_of(app)))
+
+
 async def test_problems_are_shown_at_their_fields_and_the_cursor_goes_there() -> None:
     control = offering()
     control.refuses["start"] = RefusedError([Problem("bad-request", "label", "'last' already means a run")])

@@ -369,3 +369,24 @@ async def test_a_slow_firing_does_not_hold_up_the_keys(
         gate.set()
         await log.settle()
         assert log.says("row 4  step 1  iter_in")
+
+
+async def test_the_viewers_clock_goes_on_while_nothing_is_written(tmp_path: Path) -> None:
+    clock = FakeClock()
+    folder = write_episode(tmp_path / "ep0007", None, steps())
+    async with view(folder, clock=clock) as log:
+        assert log.lines[0].endswith("14:30 ")
+        clock.advance(59)
+        await log.pilot.pause()
+        assert log.lines[0].endswith("14:30 ")
+        clock.advance(1)
+        await until(log.pilot, lambda: log.lines[0].endswith("14:31 "))
+
+
+async def test_the_parts_fill_the_room_that_the_lines_over_them_leave(tmp_path: Path) -> None:
+    lines = [line(0, "reset"), line(0, "policy")]
+    async with view(write_episode(tmp_path / "ep0007", error_row(7), lines), size=(80, 24)) as log:
+        screen = log.screen
+        assert screen.bar.size.height == 2
+        shown = [part for part in screen.parts.values() if part.display]
+        await until(log.pilot, lambda: max(part.region.bottom for part in shown) == screen.area.region.bottom)

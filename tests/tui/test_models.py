@@ -20,7 +20,6 @@ from tui.models import (
     is_fault,
     outcome_of,
     run_outcome,
-    seconds_left,
     short_headline,
     stalled_workers,
     while_away,
@@ -60,13 +59,6 @@ def test_a_worker_that_has_long_been_at_one_node_is_stalled_and_so_is_its_run() 
     assert [(worker.worker_id, idle) for worker, idle in stalled_workers(progress, START)] == [(0, 411.0)]
     run = fake_report("r", "running", workers=[slow, quick])
     assert run_outcome(run, Snapshot(now=START)) == "stalled"
-
-
-def test_time_to_go_follows_from_the_pace_so_far() -> None:
-    run = fake_report("r", "running", rows=mixed_rows(10), total=40)
-    assert seconds_left(run, START) == pytest.approx(3600.0)
-    assert seconds_left(fake_report("r", "running", total=40), START) is None
-    assert seconds_left(fake_report("r", rows=mixed_rows(10)), START) is None
 
 
 def test_a_headline_has_its_interval_or_says_why_there_is_none() -> None:

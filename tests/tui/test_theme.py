@@ -5,7 +5,11 @@ from rich.cells import cell_len
 from textual.app import App
 from textual.color import Color
 
+from tests.tui.screen import centre, settled
+from tui.appearance import first_drawing
 from tui.preferences import Preferences, PreferencesError, make_preferences
+from tui.restoring import kept_state
+from tui.state_file import UiState
 from tui.theme import OUTCOMES, THEMES, Glyphs, Marks, prefers_ascii, worst
 
 
@@ -29,6 +33,27 @@ def test_every_outcome_can_be_read_on_the_background(theme: str) -> None:
     paper = Color.parse(look.textual.background or "")
     for outcome, colour in look.outcomes.items():
         assert _contrast(Color.parse(colour), paper) >= 3, outcome
+
+
+def test_where_no_colour_is_wanted_the_theme_has_none() -> None:
+    light = Preferences(theme="tower-light")
+    assert first_drawing(light, UiState(), {"NO_COLOR": "1"}).theme == "mono-light"
+    assert first_drawing(Preferences(), UiState(), {"NO_COLOR": "1"}).theme == "mono-dark"
+    assert first_drawing(light, UiState(), {}).theme == "tower-light"
+
+
+async def test_no_colour_at_all_is_sent_then_and_the_theme_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = centre(state=UiState(theme="colour-blind"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press("M", "slash", "n")
+        styles = [segment.style for strip in app.screen._compositor.render_strips() for segment in strip]
+        colours = {
+            colour.name for style in styles if style for colour in (style.color, style.bgcolor) if colour
+        }
+        assert colours == {"default"}
+        assert kept_state(app, app.home).theme == "colour-blind"
 
 
 def _contrast(one: Color, other: Color) -> float:

@@ -24,7 +24,7 @@ def heading_lines(place: Place, ending: Ending) -> list[InkedLine]:
     """What ended it, then its task and its numbers. Two lines, or three where there is an error to tell."""
     row = ending.row
     if ending.file is None or row is None:
-        return [_unfinished(place, ending), inked(ending.note, "warn")]
+        return [_unfinished(place, ending), *([inked(ending.note, "warn")] if ending.note else [])]
     told, ink = _WORDS[outcome_of(row)]
     first: list[Inked] = [(place.name, "strong"), (GAP, "plain"), (told, ink), (f" {row.termination}", ink)]
     first += [(f"{GAP}{text}", "plain") for text in _facts(row)]

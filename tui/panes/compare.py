@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from rich.style import Style
 
 from engine.control.comparing import CompareReport
 from engine.figures import number
+from engine.store.records import EpisodeRow
 from engine.store.strict_json import encode_indented
 from tui.drawing import Piece
 from tui.models import Snapshot
@@ -25,6 +26,7 @@ from tui.models_compare import (
     told,
     widest,
 )
+from tui.models_tasks import TaskDifference, by_task
 from tui.panes.metric_lines import plot
 from tui.screens.base import Copies
 from tui.table_model import Column, TableModel
@@ -65,6 +67,8 @@ class RunsCompared(ScrolledPane):
 
 class DifferencesPane(VirtualTable[Difference]):
     """on_moved: the cursor is on another row."""
+
+    opens = True
 
     def __init__(self, on_moved: Callable[[], None]) -> None:
         self._on_moved = on_moved
@@ -141,8 +145,64 @@ class VerdictPane(ScrolledPane):
         return [[(line, style)] for lines, style in zip(sentences, styles, strict=False) for line in lines]
 
 
+class TasksPane(VirtualTable[TaskDifference]):
+    """The difference under the cursor, task by task. rows: run → its episodes, as far as they were read."""
+
+    def __init__(self) -> None:
+        self.rows: Mapping[str, Sequence[EpisodeRow]] = {}
+        self._of: Difference | None = None
+        columns: list[Column[TaskDifference]] = [
+            Column("task", "task", 0, lambda row: row.task),
+            Column("pairs", "pairs", 6, lambda row: row.pairs, align="right", drop=3),
+            Column("a", "A", 7, lambda row: row.left, text=lambda row: number(row.left), align="right"),
+            Column("b", "other", 7, lambda row: row.right, text=lambda row: number(row.right), align="right"),
+            Column(
+                "difference",
+                "diff",
+                7,
+                lambda row: row.difference,
+                text=lambda row: signed(row.difference),
+                align="right",
+            ),
+            Column("lower", "lower", 6, lambda row: row.lower, align="right", drop=2),
+            Column("higher", "higher", 6, lambda row: row.higher, align="right", drop=1),
+        ]
+        super().__init__(TableModel(columns, lambda row: row.task))
+
+    def give(self, difference: Difference | None) -> None:
+        self._of = difference
+        if difference is None or difference.found is None:
+            self.set_rows([])
+        else:
+            left, right = (self.rows.get(run, ()) for run in (difference.left_id, difference.run_id))
+            self.set_rows(by_task(left, right, difference.metric.metric))
+
+    def title(self, snapshot: Snapshot) -> list[Piece]:
+        if self._of is None:
+            return []
+        text = f" {self.counts()}: {self._of.metric.metric}, A to {self._of.letter}"
+        return [(text, self.drawing.dim), *self.filter_pieces()]
+
+    def empty(self) -> str:
+        if self.model.rows:
+            return "no task passes the filter: esc clears it"
+        return "no episode has it in both runs" if self.rows else "reading…"
+
+    def copies(self) -> Copies:
+        row = self.model.current
+        if row is None:
+            return {}
+        return {
+            "copy.id": lambda: row.task,
+            "copy.row": lambda: f"{row.task}\t{row.left}\t{row.right}\t{signed(row.difference)}",
+            "copy.json": lambda: encode_indented(row).decode(),
+        }
+
+
 class FlippedPane(VirtualTable[Flipped]):
     """Episodes that passed in one of the two runs of the difference under the cursor."""
+
+    opens = True
 
     def __init__(self) -> None:
         self._of: Difference | None = None

@@ -28,6 +28,7 @@ class EpisodesPane(VirtualTable[Line]):
     they are at the time."""
 
     scope = ("episodes",)
+    opens = True
 
     def __init__(self) -> None:
         self._detail: RunDetail | None = None

@@ -26,6 +26,7 @@ class LanesPane(DrawnPane):
     """linked: its cursor and that of the episodes follow each other."""
 
     scope = ("lanes",)
+    opens = True
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,7 +107,7 @@ class LanesPane(DrawnPane):
         return "reading…" if waits else "no episode has begun"
 
     def facts(self) -> set[Fact]:
-        return {"row", "episode"} if self.seen.block is not None else set()
+        return {"faults", "row", "episode"} if self.seen.block is not None else {"faults"}
 
     async def do(self, action_id: str) -> bool:
         seen, page = self.seen, max(1, self.seen.rows - 1)

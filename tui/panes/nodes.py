@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from engine.control.outline import OutlineNode
-from tui.graph_lines import Problems
+from tui.graph_lines import Problems, indented
 from tui.screens.base import Copies
 from tui.table_model import Column, TableModel
 from tui.widgets.virtual_table import VirtualTable
@@ -16,13 +16,15 @@ from tui.widgets.virtual_table import VirtualTable
 class NodesPane(VirtualTable[OutlineNode]):
     """``moved_to`` is told of the node under the cursor."""
 
+    opens = True
+
     def __init__(self, moved_to: Callable[[OutlineNode | None], None]) -> None:
         self.problems: Problems = {}
         self._moved_to = moved_to
         self._empty = ""
         columns = [
             Column[OutlineNode]("fault", "", 1, self._worst, style=lambda node: self.drawing.bad),
-            Column[OutlineNode]("node", "node", 0, _indented, least=16),
+            Column[OutlineNode]("node", "node", 0, indented, least=16),
             Column[OutlineNode]("type", "type", 26, lambda node: node.type, drop=2),
             Column[OutlineNode]("takes", "in", 3, lambda node: len(node.takes), align="right", drop=3),
             Column[OutlineNode]("gives", "out", 3, lambda node: len(node.gives), align="right", drop=4),
@@ -60,8 +62,3 @@ class NodesPane(VirtualTable[OutlineNode]):
         if not found:
             return ""
         return "!" if any(problem.severity == "error" for problem in found) else "?"
-
-
-def _indented(node: OutlineNode) -> str:
-    """Deeper by two cells for each loop around it, between whose ends it stands."""
-    return "  " * (len(node.loops) - (node.type in ("iterIn", "iterOut"))) + node.shown

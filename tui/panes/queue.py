@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.style import Style
 
-from engine.control.queue_reports import QueueReport
+from engine.control.queue_reports import GpuReport, QueueReport, RunningRun
 from engine.control.reports import RunReport
 from tui.actions import Fact
 from tui.drawing import Piece
@@ -32,8 +33,9 @@ class QueueRow:
     held: bool
 
 
-def queue_rows(queue: QueueReport) -> list[QueueRow]:
-    """Those that run, then those that wait, in their order."""
+def queue_rows(queue: QueueReport, gpus: Sequence[GpuReport] = ()) -> list[QueueRow]:
+    """Those that run, then those that wait, in their order. gpus: by whose labels cards are called."""
+    labels = {gpu.uuid: gpu.label for gpu in gpus}
     let_in = [
         QueueRow(
             run_id=run.run_id,
@@ -42,7 +44,7 @@ def queue_rows(queue: QueueReport) -> list[QueueRow]:
             priority=run.priority,
             workers=run.worker_count,
             needs=_amounts(dict(run.admit_charges)),
-            why=_where(run.cancel_requested, run.gpus, run.servers),
+            why=_where(run, labels),
             held=False,
         )
         for run in queue.running
@@ -65,13 +67,14 @@ def queue_rows(queue: QueueReport) -> list[QueueRow]:
 
 class QueuePane(VirtualTable[QueueRow]):
     scope = ("runs",)
+    opens = True
 
     def __init__(self) -> None:
         self._snapshot = Snapshot()
         columns: list[Column[QueueRow]] = [
             Column("position", "#", 3, lambda row: row.position, text=_place),
             Column("run", "run", 15, lambda row: row.run_id, text=lambda row: row.run_id[4:]),
-            Column("why", "why it waits", 0, lambda row: row.why, least=32),
+            Column("why", "why it waits", 0, lambda row: row.why, least=40),
             Column("name", "graph", 14, lambda row: row.graph_name, drop=1),
             Column("priority", "prio", 6, lambda row: row.priority, drop=2),
             Column("workers", "w", 3, lambda row: row.workers, align="right", drop=3),
@@ -87,7 +90,8 @@ class QueuePane(VirtualTable[QueueRow]):
 
     def show(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        rows = queue_rows(snapshot.queue)
+        resources = snapshot.resources
+        rows = queue_rows(snapshot.queue, resources.gpus if resources else ())
         if rows != self.model.rows:
             self.set_rows(rows)
 
@@ -122,11 +126,11 @@ def _place(row: QueueRow) -> str:
     return f"{row.position}" if row.position else "run"
 
 
-def _where(ending: bool, gpus: list[str], servers: list[str]) -> str:
-    if ending:
+def _where(run: RunningRun, labels: Mapping[str, str]) -> str:
+    if run.cancel_requested:
         return "ending"
-    cards = f"on {', '.join(gpu[:12] for gpu in gpus)}" if gpus else "runs"
-    return cards + (f", with {', '.join(servers)}" if servers else "")
+    cards = f"on GPU {', '.join(labels.get(gpu, gpu[:12]) for gpu in run.gpus)}" if run.gpus else "runs"
+    return cards + (f", with {', '.join(run.servers)}" if run.servers else "")
 
 
 def _amounts(amounts: dict[str, float | None] | dict[str, float]) -> str:

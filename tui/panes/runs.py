@@ -10,7 +10,7 @@ from engine.control.queue_reports import QueuedRun
 from engine.control.reports import RunReport
 from tui.actions import Fact
 from tui.drawing import Piece
-from tui.models import Snapshot, duration, headline_of, run_outcome, seconds_left, short_headline
+from tui.models import Snapshot, duration, headline_of, run_outcome, short_headline
 from tui.panes.run_copies import run_copies
 from tui.screens.base import Copies
 from tui.table_model import Column, TableModel
@@ -24,6 +24,7 @@ class RunsPane(VirtualTable[RunReport]):
     """The run under the cursor is the one that all other panes tell of."""
 
     scope = ("runs",)
+    opens = True
 
     def __init__(self) -> None:
         self._snapshot = Snapshot()
@@ -111,7 +112,7 @@ class RunsPane(VirtualTable[RunReport]):
         return run.status
 
     def _left(self, run: RunReport) -> float | None:
-        return seconds_left(run, self._snapshot.now)
+        return self._snapshot.left_sec.get(run.run_id)
 
     def _left_text(self, run: RunReport) -> str:
         left = self._left(run)

@@ -47,6 +47,18 @@ class Pane(Widget, inherit_bindings=False):
 
     ALLOW_SELECT = False
     scope: ClassVar[tuple[Scope, ...]] = ()
+    opens: ClassVar[bool] = False
+    """Whether ``enter`` does something with what is under its cursor."""
+
+    active: bool = False
+    _title: str = ""
+    _painted: Sequence[Strip] = ()
+    full: bool = False
+    """It has the whole screen: room for more columns."""
+
+    def __init__(self, **more: str) -> None:
+        super().__init__(**more)  # type: ignore[arg-type]
+        self._to_paint: dict[int, tuple[Drawing, Strip]] = {}
 
     @property
     def centre(self) -> ControlCentre:
@@ -55,12 +67,6 @@ class Pane(Widget, inherit_bindings=False):
     @property
     def drawing(self) -> Drawing:
         return self.centre.drawing
-
-    active: bool = False
-    _title: str = ""
-    _painted: Sequence[Strip] = ()
-    full: bool = False
-    """It has the whole screen: room for more columns."""
 
     def title(self, snapshot: Snapshot) -> list[Piece]:
         """Behind the pane's name."""
@@ -110,10 +116,12 @@ class Pane(Widget, inherit_bindings=False):
     def redraw(self) -> None:
         """Paint anew the lines that are not as they were."""
         width, height = self.content_size
-        before, self._painted = self._painted, [self.render_line(y) for y in range(height)]
+        before, self._painted = self._painted, [self._made_line(y) for y in range(height)]
         if [strip.cell_length for strip in before] != [strip.cell_length for strip in self._painted]:
+            self._to_paint = {}
             self.refresh()
         elif changed := [y for y in range(height) if before[y] != self._painted[y]]:
+            self._to_paint |= {y: (self.drawing, self._painted[y]) for y in changed}
             self.refresh(*(Region(0, y, width, 1) for y in changed))
 
     def set_title(self, text: str) -> None:
@@ -123,8 +131,15 @@ class Pane(Widget, inherit_bindings=False):
             self.border_title = plain(text)
 
     def render_line(self, y: int) -> Strip:
+        """A line that :meth:`redraw` has just drawn is not drawn again."""
+        drawing, strip = self._to_paint.pop(y, (None, Strip.blank(0)))
+        fresh = drawing is self.drawing and strip.cell_length == self.content_size.width
+        return strip if fresh else self._made_line(y)
+
+    def _made_line(self, y: int) -> Strip:
         width = self.content_size.width
-        return strip_of(self.line(y, width), width, self.drawing.plain, self.over(y))
+        drawing = self.drawing
+        return strip_of(self.line(y, width), width, drawing.plain, self.over(y), cut=drawing.glyphs.cut)
 
     def get_content_width(self, container: object, viewport: object) -> int:
         return int(self.size.width)
@@ -137,6 +152,7 @@ class View(Screen[None], inherit_bindings=False):
     """
 
     AUTO_FOCUS = ""
+    DEFAULT_CSS = "View Pane.active:nocolor { border-title-style: reverse; }"
     view_name: ClassVar[str] = ""
     heading: ClassVar[str] = ""
 
@@ -180,6 +196,8 @@ class View(Screen[None], inherit_bindings=False):
 
     def facts(self) -> set[Fact]:
         found: set[Fact] = self.pane.facts() if self.pane is not None else set()
+        if self.pane is not None and self.pane.opens:
+            found.add("opens")
         if not self.centre.read_only:
             found.add("writable")
         if self.centre.depth > 1:
@@ -238,7 +256,7 @@ class View(Screen[None], inherit_bindings=False):
             self.app.screen.post_message(events.Key(event.key, event.character))
             return
         if self.prompt.display:
-            self.prompt.catch_up(event)  # its own keys go on to the app, which knows an input's
+            await self.prompt.catch_up(event)
             return
         action = self.centre.keymap.action(event.key, *self.scopes)
         if action is not None:

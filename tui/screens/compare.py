@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from textual import events
 from textual.app import ComposeResult
-from textual.containers import Vertical
+from textual.containers import Container
 
 from engine.control.comparing import CompareReport
 from engine.control.reports import ControlError
 from engine.store.records import EpisodeRow
 from engine.store.rundir import RunDir, runs_folder
 from tui import linking
+from tui.arrangement import GRID_WIDTH, Box
 from tui.models import Snapshot
 from tui.models_compare import Flipped
-from tui.panes.compare import DifferencesPane, FlippedPane, RunsCompared, VerdictPane
+from tui.panes.compare import DifferencesPane, FlippedPane, RunsCompared, TasksPane, VerdictPane
 from tui.screens.base import Pane, View
 from tui.widgets.menu import Item, Menu
 
@@ -39,8 +41,9 @@ class CompareView(View):
     view_name = "compare"
     heading = "compare"
     DEFAULT_CSS = """
-    CompareView Vertical { width: 100%; height: 1fr; }
-    CompareView Pane { width: 100%; border-top: solid $foreground 35%; border-title-color: $foreground 75%; }
+    CompareView Container { width: 100%; height: 1fr; }
+    CompareView Container Pane { position: absolute; }
+    CompareView Pane { border-top: solid $foreground 35%; border-title-color: $foreground 75%; }
     CompareView Pane.active { border-top: solid $accent; border-title-color: $accent; }
     """
 
@@ -50,17 +53,19 @@ class CompareView(View):
         self.runs = RunsCompared()
         self.differences = DifferencesPane(self._moved)
         self.verdict = VerdictPane()
+        self.tasks = TasksPane()
         self.flipped = FlippedPane()
         self._parts: dict[str, Pane] = {
             "Runs": self.runs,
             "Differences": self.differences,
             "Verdict": self.verdict,
+            "Tasks": self.tasks,
             "Flipped": self.flipped,
         }
         self._active: Pane = self.differences
 
     def body(self) -> ComposeResult:
-        yield Vertical(*self._parts.values())
+        yield Container(*self._parts.values())
 
     @property
     def pane(self) -> Pane:
@@ -82,7 +87,8 @@ class CompareView(View):
         self._name_parts()
 
     async def do(self, action_id: str) -> bool:
-        stops: list[Pane] = [self.differences, self.flipped, self.runs]
+        parts: list[Pane] = [self.differences, self.tasks, self.flipped, self.runs]
+        stops = [part for part in parts if part.display]
         place = stops.index(self._active)
         if action_id == "global.focus_next":
             self._activate(stops[(place + 1) % len(stops)])
@@ -108,14 +114,25 @@ class CompareView(View):
             said = str(error)
         self.runs.give(self.report, said)
         self.differences.give(self.report)
-        self._place()
         self.bars_changed()
+        if self.report is not None:
+            self.tasks.rows = await asyncio.to_thread(self._rows_of, self.report)
+            self._moved()
+
+    def _rows_of(self, report: CompareReport) -> dict[str, list[EpisodeRow]]:
+        """Without those of a run that is gone by now."""
+        found = {}
+        for run in report.runs:
+            with suppress(ControlError):
+                found[run.run_id] = self.centre.control.episodes(run.run_id)
+        return found
 
     def _moved(self) -> None:
         row = self.differences.model.current
         self.verdict.give(row)
+        self.tasks.give(row)
         self.flipped.give(row)
-        self._name_parts()
+        self._place()
 
     def _activate(self, pane: Pane) -> None:
         self._active = pane
@@ -130,16 +147,34 @@ class CompareView(View):
             pane.set_title(name + "".join(text for text, _ in pane.title(self.centre.snapshot)))
 
     def _place(self) -> None:
-        """Heights: the runs and the verdict as they need, the differences up to a third, the rest flipped."""
+        """The runs and the verdict are as high as they need, the differences up to a third; what flipped has
+        the rest, and where there is room the tasks stand beside it."""
         width, height = self.size.width, self.size.height - 2
         if height <= 0:
             return
+        beside = width >= GRID_WIDTH
+        left = width // 2 if beside else width
         runs = min(len(self.runs.all_lines(width, 0)), max(2, height // 4)) + RULE
-        verdict = min(len(self.verdict.all_lines(width, 0)), 5) + RULE
         differences = min(len(self.differences.model.rows) + 1, max(3, height // 3)) + RULE
-        heights = [runs, differences, verdict, max(3, height - runs - differences - verdict)]
-        for pane, lines in zip(self._parts.values(), heights, strict=True):
-            pane.styles.height = lines
+        verdict = min(len(self.verdict.all_lines(left, 0)), 5) + RULE
+        below, under = runs + differences, runs + differences + verdict
+        boxes = {
+            "Runs": Box(0, 0, width, runs),
+            "Differences": Box(0, runs, width, differences),
+            "Verdict": Box(0, below, left, verdict),
+            "Tasks": Box(0, under, left, max(3, height - under)),
+            "Flipped": Box(left + 1, below, width - left - 1, max(3, height - below)),
+        }
+        if not beside:
+            boxes["Flipped"] = boxes.pop("Tasks")
+        for name, pane in self._parts.items():
+            box = boxes.get(name)
+            pane.display = box is not None
+            if box is not None:
+                pane.styles.offset = (box.x, box.y)
+                pane.styles.width, pane.styles.height = box.width, box.height
+        if not self._active.display:
+            self._activate(self.differences)
         self._name_parts()
 
     async def _open_log(self, row: Flipped) -> None:

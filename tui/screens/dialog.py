@@ -22,7 +22,15 @@ class Dialog(ModalScreen[T | None], inherit_bindings=False):
     def centre(self) -> ControlCentre:
         return cast("ControlCentre", self.app)
 
-    def on_key(self, event: events.Key) -> None:
-        """Called beside a subclass's own: leaving is possible from everywhere."""
-        if event.key == "ctrl+c":
+    async def key(self, event: events.Key) -> None:
+        """Overridden for the keys that this dialog takes."""
+
+    async def on_key(self, event: events.Key) -> None:
+        """Leaving is possible from everywhere; what was typed after the answer is for what lies below."""
+        event.stop()
+        if self.app.screen is not self:
+            self.app.screen.post_message(events.Key(event.key, event.character))
+        elif event.key == "ctrl+c":
             self.centre.spawn(self.centre.do("global.interrupt"))
+        else:
+            await self.key(event)

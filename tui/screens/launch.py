@@ -7,16 +7,21 @@ from typing import ClassVar
 
 from textual import events
 from textual.app import ComposeResult
+from textual.containers import Container
 
 from engine.control.reports import ControlError, RefusedError
+from tui.arrangement import GRID_WIDTH
 from tui.episode.inks import InkedLine, inked
-from tui.launch_fields import Field, fields, with_problems
-from tui.launch_form import LaunchForm, Purpose
+from tui.graph_lines import about_run
+from tui.launch_command import command_of
+from tui.launch_fields import Field, fields, problems, with_problems
+from tui.launch_form import LaunchForm, Purpose, request_of
 from tui.launch_inquiry import Inquiry
 from tui.models import Snapshot
 from tui.screens.base import View
 from tui.starting import last_values, remember, submit
 from tui.widgets.form_view import FormView
+from tui.widgets.lines_view import LinesView
 from tui.widgets.menu import Item, Menu, matching
 
 BUTTONS: dict[Purpose, str] = {"run": "Start the run", "play": "Play the episode"}
@@ -27,17 +32,25 @@ class LaunchView(View):
 
     view_name = "launch"
     purpose: ClassVar[Purpose] = "run"
+    DEFAULT_CSS = """
+    LaunchView Container { width: 100%; height: 1fr; layout: horizontal; }
+    LaunchView Pane { width: 1fr; height: 100%; }
+    LaunchView LinesView { display: none; border-left: solid $foreground 35%; }
+    LaunchView Container.beside LinesView { display: block; }
+    """
 
     def __init__(self, target: str = "", form: LaunchForm | None = None, like: str = "") -> None:
         super().__init__(target)
         self.form = form or LaunchForm(self.purpose)
         self.form_view = FormView(BUTTONS[self.purpose])
+        self.preview = LinesView()
+        self.area = Container(self.form_view, self.preview)
         self._given = form is not None
         self._like = like
         self._starting = False
 
     def body(self) -> ComposeResult:
-        yield self.form_view
+        yield self.area
 
     @property
     def pane(self) -> FormView:
@@ -53,6 +66,10 @@ class LaunchView(View):
         self.inquiry = Inquiry(self.centre, self._answered, estimates=self.purpose == "run")
         self.inquiry.list_graphs(self.form)
         self._graph_changed()
+
+    def on_resize(self, event: events.Resize) -> None:
+        self.area.set_class(event.size.width >= GRID_WIDTH, "beside")
+        self._redraw()
 
     def on_unmount(self) -> None:
         self.inquiry.close()
@@ -208,21 +225,28 @@ class LaunchView(View):
             self.centre.tell(f"{run_id} is queued")
 
     def _redraw(self) -> None:
-        if self.is_mounted:
-            self.form_view.give(fields(self.form))
-            self.form_view.say(self._notes())
+        """What is to be said stands below the form, or beside it with a picture of what would run."""
+        if not self.is_mounted:
+            return
+        self.form_view.give(fields(self.form))
+        beside = self.area.has_class("beside")
+        self.form_view.say([*self._about_field(), *([] if beside else [*self._machine(), *self._problems()])])
+        if beside:
+            command = command_of(request_of(self.form)) if not problems(self.form) else ""
+            command = command if self.purpose == "run" else ""
+            parts = [self._machine(), self._problems(), *about_run(command, self.inquiry.outline)]
+            self.preview.give([line for part in parts if part for line in (*part, ())])
 
-    def _notes(self) -> list[InkedLine]:
+    def _machine(self) -> list[InkedLine]:
         resources = self.centre.snapshot.resources
-        notes = [*self._about_field(), *self.inquiry.about_machine(resources.gpus if resources else ())]
-        if self.form.kept:
-            notes.append(inked(f"also taken over: {', '.join(self.form.kept)}", "dim"))
+        notes = self.inquiry.about_machine(resources.gpus if resources else ())
+        kept = inked(f"also taken over: {', '.join(self.form.kept)}", "dim")
+        return [*notes, kept] if self.form.kept else notes
+
+    def _problems(self) -> list[InkedLine]:
+        """What the backend refused it for; else what is known of the graph."""
         refused = self.form.refused.get("")
-        return (
-            [*notes, *(inked(line, "bad") for line in refused.split("\n"))]
-            if refused
-            else [*notes, *self.inquiry.about_graph()]
-        )
+        return [inked(line, "bad") for line in refused.split("\n")] if refused else self.inquiry.about_graph()
 
     def _about_field(self) -> list[InkedLine]:
         field = self.form_view.current

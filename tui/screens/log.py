@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 from textual.app import ComposeResult
@@ -33,6 +34,17 @@ SHORT = 30
 """Lines below which the episode has two, not three."""
 
 
+class _Area(Container):
+    """Of the parts, which lie anew in it when it has another size: also when the lines over it are more."""
+
+    def __init__(self, resized: Callable[[], None], *parts: Pane) -> None:
+        super().__init__(*parts)
+        self._resized = resized
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._resized)
+
+
 class LogScreen(View):
     """target: ``run/episode`` (a folder's name, or an index), or the path of a folder or a log.
 
@@ -58,7 +70,7 @@ class LogScreen(View):
         self.record = RecordView(self._arranged)
         self.frame = Thumbnail(self.bars_changed)
         self.parts: dict[Part, Pane] = {"rows": self.rows_view, "record": self.record, "frame": self.frame}
-        self.area = Container(*self.parts.values())
+        self.area = _Area(self.place_parts, *self.parts.values())
         self.active: Part = "rows"
         self.zoomed = self.enlarged = False
         self.wrap: bool = True
@@ -103,6 +115,7 @@ class LogScreen(View):
 
     def facts(self) -> set[Fact]:
         found = super().facts() | self.rows_view.facts()
+        found |= {"opens", "filters", "faults"}
         place = self.session.place
         if place is not None:
             found |= {"episode", "row"} if self.session.ending.row else {"episode"}
@@ -284,6 +297,3 @@ class LogScreen(View):
         for part, pane in self.parts.items():
             pieces = pane.title(self.centre.snapshot)
             pane.set_title(f"{_TITLES[part]}{''.join(text for text, _ in pieces)}")
-
-    def on_resize(self) -> None:
-        self.call_after_refresh(self.place_parts)

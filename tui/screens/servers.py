@@ -40,6 +40,7 @@ async def open_servers(centre: ControlCentre) -> None:
 
 class ServersPane(VirtualTable[ServerReport]):
     scope = ("servers",)
+    opens = True
 
     def __init__(self) -> None:
         self._snapshot = Snapshot()

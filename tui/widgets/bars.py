@@ -82,7 +82,7 @@ class Header(_Bar):
             right.append((f"read-only{GAP}", drawing.warn))
         if drawing.slow:
             right.append((f"low-bw {centre.link}{GAP}", drawing.dim))
-        right.append((f"{snapshot.now:%H:%M} ", Style.null()))
+        right.append((f"{centre.clock.now():%H:%M} ", Style.null()))
         return self._apart(left, right)
 
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from textual import events
 from textual.app import ComposeResult
 from textual.containers import Vertical, VerticalScroll
-from textual.widgets import Input
 
 from tui.sanitize import plain
 from tui.screens.dialog import Dialog
@@ -36,7 +35,7 @@ class Confirm(Dialog[bool]):
     def __init__(self, title: str, lines: Sequence[str], question: str, *, typed: str = "") -> None:
         super().__init__()
         self._heading, self._question, self._typed = title, question, typed
-        self._line = Line() if typed else None
+        self._line = Line(keys=self._key) if typed else None
         self._area = VerticalScroll(Text("\n".join(lines)), can_focus=False)
 
     def compose(self) -> ComposeResult:
@@ -52,18 +51,23 @@ class Confirm(Dialog[bool]):
         if self._line is not None:
             self.set_focus(self._line)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self.dismiss(event.value.strip() == self._typed)
-
-    def on_key(self, event: events.Key) -> None:
-        if event.key in _SCROLLS:
-            event.stop()
-            self._area.scroll_relative(y=_SCROLLS[event.key], animate=False)
-        elif self._line is None:
-            event.stop()
+    async def key(self, event: events.Key) -> None:
+        if self._line is not None:
+            await self._line.take(event)
+        elif not self._scrolled(event.key):
             self.dismiss(event.key in ("y", "Y"))
-        elif event.key == "escape":
-            event.stop()
+
+    def _key(self, event: events.Key) -> bool:
+        """Those beside what is typed."""
+        if event.key == "escape":
             self.dismiss(False)
+        elif event.key == "enter" and self._line is not None:
+            self.dismiss(self._line.value.strip() == self._typed)
         else:
-            self._line.catch_up(event)
+            return self._scrolled(event.key)
+        return True
+
+    def _scrolled(self, key: str) -> bool:
+        if key in _SCROLLS:
+            self._area.scroll_relative(y=_SCROLLS[key], animate=False)
+        return key in _SCROLLS

@@ -65,8 +65,7 @@ class DrawnPane(Pane):
     def _make(self) -> None:
         self._made_for = self._for()
         width, height = self.content_size
-        made = [
-            strip_of(line, width, self.drawing.plain) for line in list(self.lines(width, height))[:height]
-        ]
+        lines, cut = list(self.lines(width, height))[:height], self.drawing.glyphs.cut
+        made = [strip_of(line, width, self.drawing.plain, cut=cut) for line in lines]
         blank = Strip.blank(width, self.drawing.plain)
         self._strips = made + [blank] * (height - len(made))

@@ -122,7 +122,7 @@ class FormView(Pane):
     def _field(self, field: Field, *, chosen: bool) -> list[Piece]:
         drawing = self.drawing
         label = min(WIDEST_LABEL, max(cell_len(one.label) for one in self._fields))
-        dim = drawing.dim if drawing.coloured or not chosen else Style.null()  # the cursor is the ink there
+        dim = drawing.dim
         pieces: list[Piece] = [(f" {fit(field.label, label, cut=drawing.glyphs.cut)}  ", dim)]
         value = (field.value, drawing.strong) if field.value else (field.default, dim)
         left, right = ("◂ ", " ▸") if not drawing.ascii else ("< ", " >")

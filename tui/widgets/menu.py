@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.strip import Strip
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Static
 
 from engine.text import visible
 from tui.drawing import Piece, fit, strip_of
@@ -114,7 +114,8 @@ class MenuList(Widget, inherit_bindings=False):
         pieces.append((item.text, text_style))
         if note := item.why_not or item.note:
             pieces.append((f"  {note}", drawing.dim))
-        return strip_of(pieces, width, drawing.plain, drawing.cursor if place == self.at else None)
+        over = drawing.cursor if place == self.at else None
+        return strip_of(pieces, width, drawing.plain, over, cut=drawing.glyphs.cut)
 
     def on_resize(self) -> None:
         self._keep_visible()
@@ -141,7 +142,7 @@ class Menu(Dialog[Chosen]):
         self._source = source
         self._prefix = prefix
         self.list = MenuList(source(typed or ""))
-        self.line = Line(typed) if typed is not None else None
+        self.line = Line(typed, keys=self._key, changed=self._typed) if typed is not None else None
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
@@ -154,33 +155,34 @@ class Menu(Dialog[Chosen]):
         if self.line is not None:
             self.set_focus(self.line)
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        self.list.set_items(self._source(event.value))
+    async def key(self, event: events.Key) -> None:
+        if self.line is not None:
+            await self.line.take(event)
+        elif not self._key(event):
+            self._by_key(event.key)
 
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self._choose()
-
-    def on_key(self, event: events.Key) -> None:
+    def _key(self, event: events.Key) -> bool:
+        """Those that move, leave and choose, whether or not something is typed."""
         by = {"down": 1, "up": -1, "pagedown": 10, "pageup": -10, "tab": 1, "shift+tab": -1}
         if self.line is None:
             by |= {"j": 1, "k": -1}
         if event.key == "escape":
-            event.stop()
             self.dismiss(None)
         elif event.key in by:
-            event.stop()
             self.list.move(by[event.key])
-        elif self.line is None:
-            event.stop()
-            self._by_key(event.key)
+        elif event.key == "enter":
+            self._choose()
         else:
-            self.line.catch_up(event)
+            return False
+        return True
+
+    def _typed(self, typed: str) -> None:
+        self.list.set_items(self._source(typed))
 
     def _by_key(self, key: str) -> None:
         item = next((item for item in self.list.items if item.key == key), None)
         if item is not None:
             self.list.at = self.list.items.index(item)
-        if item is not None or key == "enter":
             self._choose()
 
     def _choose(self) -> None:

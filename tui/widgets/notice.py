@@ -29,8 +29,7 @@ class Notice(Dialog[None]):
         self._area.border_subtitle = plain(" y copies, esc closes ")
         yield self._area
 
-    def on_key(self, event: events.Key) -> None:
-        event.stop()
+    async def key(self, event: events.Key) -> None:
         lines = {"down": 1, "j": 1, "up": -1, "k": -1, "pagedown": 10, "pageup": -10}
         if event.key in lines:
             self._area.scroll_relative(y=lines[event.key], animate=False)

@@ -16,27 +16,60 @@ OnChange = Callable[[str], str]
 
 
 class Line(Input, inherit_bindings=True):
-    """An input of one line without frame; it never blinks."""
+    """An input of one line without frame; it never blinks. changed: told what is typed. keys: takes those
+    that are whose line this is, and says whether it was one.
+
+    What a key does is done before the next is looked at, also where many are typed at once.
+    """
 
     DEFAULT_CSS = """
     Line { border: none; height: 1; padding: 0; width: 1fr; background: $background; }
     Line:focus { border: none; background: $background; background-tint: $background 0%; }
+    Line:nocolor > .input--cursor { text-style: reverse; }
     """
 
-    def __init__(self, value: str = "") -> None:
+    def __init__(
+        self,
+        value: str = "",
+        *,
+        keys: Callable[[events.Key], bool],
+        changed: Callable[[str], object] = lambda typed: None,
+    ) -> None:
         super().__init__(value, select_on_focus=False)
         self.cursor_blink = False
-        self._handled: events.Key | None = None
+        self._keys, self._changed = keys, changed
+        self._told = value
+
+    def begin(self, value: str) -> None:
+        """With this, of which nobody is told."""
+        self._told = self.value = value
+        self.cursor_position = len(value)
+
+    async def take(self, event: events.Key) -> None:
+        """Carry it out, if it is one of this line's: also one that was typed before it had the focus."""
+        own = self._bindings.key_to_bindings.get(event.key)
+        if self._keys(event):
+            event.stop()
+        elif event.is_printable:
+            await super()._on_key(event)
+        elif own and await self.app.run_action(own[0].action, self):
+            event.stop()
+        self._tell()
 
     async def _on_key(self, event: events.Key) -> None:
-        self._handled = event
-        await super()._on_key(event)
+        """Not what was typed after it had done its work: that goes on to the screen."""
+        event.prevent_default()
+        if self.app.focused is self:
+            await self.take(event)
 
-    def catch_up(self, event: events.Key) -> None:
-        """Take a key that was typed before this line had the focus; not one that it took already."""
-        if event is not self._handled:
-            event.stop()
-            self.post_message(events.Key(event.key, event.character))
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._tell()
+
+    def _tell(self) -> None:
+        if self.value != self._told:
+            self._told = self.value
+            self._changed(self.value)
 
 
 class Prompt(Horizontal):
@@ -51,7 +84,7 @@ class Prompt(Horizontal):
     def __init__(self) -> None:
         super().__init__()
         self._prefix = Static("", markup=False)
-        self._line = Line()
+        self._line = Line(keys=self._key, changed=self._typed)
         self._problem = Static("", classes="problem", markup=False)
         self._before = ""
         self._on_change: OnChange = lambda typed: ""
@@ -67,33 +100,24 @@ class Prompt(Horizontal):
         self._before, self._on_change = value, on_change
         self._prefix.update(f" {visible(prefix)} ")
         self._problem.update("")
-        shown = value if typed is None else typed
-        with self._line.prevent(Input.Changed):
-            self._line.value = shown
+        self._line.begin(value if typed is None else typed)
         if typed is not None:
-            self._problem.update(visible(on_change(typed)) + " ")
-        self._line.cursor_position = len(shown)
+            self._typed(typed)
         self.display = True
         self.screen.set_focus(self._line)
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        event.stop()
-        self._problem.update(visible(self._on_change(event.value)) + " ")
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        event.stop()
-        self._close()
-
-    def on_key(self, event: events.Key) -> None:
-        if event.key == "escape":
-            event.stop()
-            self._on_change(self._before)
-            self._close()
-
-    def catch_up(self, event: events.Key) -> None:
+    async def catch_up(self, event: events.Key) -> None:
         """While it is open, keys that reach the screen are its."""
-        self._line.catch_up(event)
+        await self._line.take(event)
 
-    def _close(self) -> None:
+    def _typed(self, typed: str) -> None:
+        self._problem.update(visible(self._on_change(typed)) + " ")
+
+    def _key(self, event: events.Key) -> bool:
+        if event.key not in ("enter", "escape"):
+            return False
+        if event.key == "escape":
+            self._on_change(self._before)
         self.display = False
         self.screen.set_focus(None)
+        return True

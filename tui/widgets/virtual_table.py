@@ -46,7 +46,7 @@ class VirtualTable(Pane, Generic[R]):
     """
 
     def __init__(self, model: TableModel[R], **more: str) -> None:
-        super().__init__(**more)  # type: ignore[arg-type]
+        super().__init__(**more)
         self.model = model
         self.top = 0
         self._told_id = ""
@@ -80,7 +80,9 @@ class VirtualTable(Pane, Generic[R]):
         self._changed()
 
     def facts(self) -> set[Fact]:
-        found: set[Fact] = set()
+        found: set[Fact] = {"filters"}
+        if self.model.is_fault is not None:
+            found.add("faults")
         if self.model.current is not None:
             found.add("row")
         if self.model.filter:

@@ -1,0 +1,46 @@
+"""The footer offers what a place can do, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.tui.offers import offering
+from tests.tui.screen import centre, settled, text_of, until
+from tui.screens.launch import LaunchView
+
+NOWHERE = ("/ filter", "F faults", "enter open")
+
+
+@pytest.mark.parametrize(
+    ("keys", "offered"),
+    [
+        (("1",), NOWHERE),
+        (("2",), ("/ filter", "enter open")),
+        (("j", "j", "3", "h"), ("F faults", "enter open")),
+        (("j", "j", "4"), NOWHERE),
+        (("5",), ()),
+        (("6",), ()),
+        (("@",), ("/ filter", "F faults")),
+    ],
+)
+async def test_a_pane_offers_what_it_has(keys: tuple[str, ...], offered: tuple[str, ...]) -> None:
+    app = centre()
+    async with app.run_test(size=(160, 45)) as pilot:
+        await settled(pilot)
+        await pilot.press(*("at" if key == "@" else key for key in keys))
+        footer = text_of(app)[-1]
+        assert tuple(each for each in NOWHERE if each in footer) == offered
+
+
+async def test_a_form_is_neither_filtered_nor_has_it_faults() -> None:
+    app = centre(offering())
+    async with app.run_test(size=(160, 45), notifications=True) as pilot:
+        await settled(pilot)
+        await pilot.press("n")
+        await until(pilot, lambda: isinstance(app.view, LaunchView))
+        footer = text_of(app)[-1]
+        assert "ctrl+g start" in footer
+        assert not any(each in footer for each in NOWHERE)
+        await pilot.press("F")
+        await until(pilot, lambda: [toast.message for toast in app._notifications] != [])
+        assert [toast.message for toast in app._notifications] == ["faults: nothing here can have failed"]
