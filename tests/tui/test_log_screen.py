@@ -375,7 +375,7 @@ async def test_the_viewers_clock_goes_on_while_nothing_is_written(tmp_path: Path
     clock = FakeClock()
     folder = write_episode(tmp_path / "ep0007", None, steps())
     async with view(folder, clock=clock) as log:
-        assert log.lines[0].endswith("14:30 ")
+        await until(log.pilot, lambda: log.lines[0].endswith("14:30 "))
         clock.advance(59)
         await log.pilot.pause()
         assert log.lines[0].endswith("14:30 ")
