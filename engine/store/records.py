@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from engine.store.process_identity import ProcessIdentity
+from engine.store.scores import ExportOutcome, Score, Stage, measured_values
 
 RunStatus = Literal["pending", "running", "completed", "cancelled", "error", "aborted"]
 EpisodeStatus = Literal["completed", "error", "cancelled"]
@@ -32,6 +33,8 @@ WorkerState = Literal["starting", "resetting", "running", "waiting", "done"]
 Determinism = Literal["exact", "seeded", "none"]
 
 SCHEMA = 1
+VERDICT = "pass"
+"""The metric under which verdicts are averaged."""
 
 
 def now_iso() -> str:
@@ -157,7 +160,9 @@ class EpisodeRow(msgspec.Struct, kw_only=True):
     elapsed_sec: wall seconds from reset to the last step. failure: what is known of a host's end (exit
     code, signal, last lines of stderr). seed: the environment's, in [0, 2**31). repeat counts from 1.
     trajectory_digest: BLAKE2b-128 hex over the firings. A failed episode keeps the metrics, steps and log
-    that it had. beyond_stop: it lies after the last one that counts of a run that ended early.
+    that it had. beyond_stop: it lies after the last one that counts of a run that ended early. scores: in the
+    order of their graders, then of the judges; verdict: what they come to, None where nothing decides.
+    trace_ref: where its trace is to be had ({kind, endpoint, run_id, …}); a secret in it by name alone.
     """
 
     episode_index: int
@@ -175,12 +180,15 @@ class EpisodeRow(msgspec.Struct, kw_only=True):
     selectors: dict[str, Any] = {}
     repeat: int = 1
     worker_id: int = 0
-    trace_ref: str | None = None
+    trace_ref: dict[str, Any] | None = None
     scoring: Scoring = "none"
     started_at: str = ""
     finished_at: str = ""
     seed: int = 0
-    scores: list[dict[str, Any]] = []
+    scores: list[Score] = []
+    verdict: bool | None = None
+    stages: list[Stage] = []
+    exports: list[ExportOutcome] = []
     trajectory_digest: str = ""
     beyond_stop: bool = False
 
@@ -188,6 +196,17 @@ class EpisodeRow(msgspec.Struct, kw_only=True):
     def identity(self) -> Identity:
         """What tells this episode from every other of its run."""
         return identity_of(self.episode_index, self.selectors, self.repeat)
+
+    @property
+    def measures(self) -> dict[str, float | None]:
+        """Its metrics, and of its scores those that were measured; ``pass`` is the verdict as 0 or 1.
+
+        A metric of the episode itself stands against a score of the same name.
+        """
+        if not self.scores and self.verdict is None:
+            return self.metrics
+        verdict = {} if self.verdict is None else {VERDICT: float(self.verdict)}
+        return {**measured_values(self.scores), **verdict, **self.metrics}
 
     @property
     def task(self) -> str:
