@@ -78,8 +78,9 @@ class TraceSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     endpoint: a URL; of kind ``file`` the path of a JSON or JSONL file in the episode's environment. collect:
     ``job``, the run fetches it before the episode's row is final; ``control-plane``, the backend does so
-    after the run. correlate: found by its own id, or by a tag ``evaltower.run_id``. auth_secret: a secret's name.
-    on_pull_error: ``defer``, what needs it waits for a later pull; ``degrade``, grading goes on without it.
+    after the run. correlate: found by its own id, or by a tag ``evaltower.run_id``. auth_secret: a secret's
+    name. on_pull_error: ``defer``, what needs it waits for a later pull; ``degrade``, grading goes on
+    without it.
     """
 
     kind: TraceKind = "none"
@@ -121,7 +122,9 @@ class ScoringSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     graders: list[GraderSpec] = []
     judges: list[JudgeSpec] = []
-    verdict: list[str | list[str]] = [list(rung) for rung in DEFAULT_LADDER]
+    verdict: list[str | list[str]] = msgspec.field(
+        default_factory=lambda: [list(rung) for rung in DEFAULT_LADDER]
+    )
     trace: TraceSpec = TraceSpec()
     sinks: list[SinkSpec] = []
     concurrency: Concurrency = Concurrency()

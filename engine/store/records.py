@@ -330,13 +330,25 @@ class WorkerProgress(msgspec.Struct, kw_only=True):
     steps_done: int = 0
 
 
+class EpisodeWaits(msgspec.Struct, kw_only=True):
+    """A finished episode whose row is not final. folder: its name. waits_for: what goes on for it now, as a
+    :class:`engine.store.scores.Stage` is named, or whose turn it waits for; since: when that began."""
+
+    episode_index: int
+    folder: str
+    waits_for: str
+    since: str
+
+
 class Progress(msgspec.Struct, kw_only=True):
-    """progress.json, rewritten at most 4 times a second. activity: what goes on outside the episodes."""
+    """progress.json, rewritten at most 4 times a second. activity: what goes on outside the episodes.
+    scoring: what finished episodes wait for."""
 
     run_id: str
     updated_at: str
     activity: str = ""
     workers: list[WorkerProgress] = []
+    scoring: list[EpisodeWaits] = []
 
 
 class NodesetRecord(msgspec.Struct, kw_only=True):

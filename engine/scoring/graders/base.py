@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Generic, TypeVar
@@ -9,6 +10,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 import msgspec
 
 from engine.scoring.context import Case, Compute, Evidence, NotMeasured
+from engine.scoring.metric_names import NAME_RULE, is_name, metric_problem
 from engine.store.scores import Measured, Score
 from engine.store.wording import told
 
@@ -17,6 +19,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """``config`` of a grader. Each kind adds its own fields."""
 
     id: str = ""
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for what the fields' types do not tell."""
+        if self.id and not is_name(self.id):
+            raise ValueError(f"id: a grader is called by {NAME_RULE}")
 
 
 C = TypeVar("C", bound=Config)
@@ -80,3 +87,23 @@ class Grader(ABC, Generic[C]):
         return [
             n for n in self.Config.__struct_fields__ if n not in self._given and n not in ("id", "metric")
         ]
+
+
+AnyGrader = Grader[Any]
+
+
+def check_pattern(name: str, pattern: str, groups: int = 0) -> None:
+    """Raises ValueError for what is no regular expression with at least so many groups."""
+    try:
+        found = re.compile(pattern).groups
+    except re.error as error:
+        raise ValueError(f"{name} is no regular expression: {error}") from None
+    if found < groups:
+        raise ValueError(f"{name} must have a group, such as ([0-9.]+), around what it is to find")
+
+
+def check_metric(metric: str) -> None:
+    """Raises ValueError for a metric that no grader may declare."""
+    wrong = metric_problem(metric, (metric,))
+    if wrong:
+        raise ValueError(f"metric: {wrong}")
