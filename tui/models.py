@@ -121,10 +121,10 @@ def outcome_of(row: EpisodeRow) -> Outcome:
         return "timeout"
     if row.status == "error":
         return "crash"
-    success = row.metrics.get("success")
+    success = row.measures.get("success")
     if success is not None:
         return "success" if success >= 0.5 else "failure"
-    return "unmeasured" if not any(value is not None for value in row.metrics.values()) else "success"
+    return "unmeasured" if not any(value is not None for value in row.measures.values()) else "success"
 
 
 def is_fault(row: EpisodeRow) -> bool:

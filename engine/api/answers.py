@@ -9,14 +9,8 @@ import msgspec
 from engine.control.queue_reports import QueueReport, RunningRun, ServerReport
 from engine.control.reports import CheckReport, RunReport
 from engine.graph.model import Problem
-from engine.store.records import (
-    EnvironmentRecord,
-    EpisodeRow,
-    Progress,
-    RunStatus,
-    Summary,
-    SummaryHead,
-)
+from engine.store.environment_record import EnvironmentRecord
+from engine.store.records import EpisodeRow, Progress, RunStatus, Summary, SummaryHead
 
 SchedulerState = Literal["queued", "cancelling"] | RunStatus
 

@@ -9,15 +9,8 @@ import msgspec
 from engine.graph.model import Problem
 from engine.scheduling.need import Priority
 from engine.statistics.budget import ERROR_BUDGET, headline_metric
-from engine.store.records import (
-    Determinism,
-    EnvironmentRecord,
-    EvalRequest,
-    MetricStats,
-    Progress,
-    RunStatus,
-    SummaryHead,
-)
+from engine.store.environment_record import EnvironmentRecord
+from engine.store.records import Determinism, EvalRequest, MetricStats, Progress, RunStatus, SummaryHead
 
 
 class ControlError(Exception):

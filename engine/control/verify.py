@@ -10,7 +10,8 @@ import msgspec
 
 from engine.control.differences import Rows, first_difference
 from engine.control.reports import StartRequest, VerifiedRun, VerifyReport
-from engine.store.records import Determinism, EnvironmentRecord
+from engine.store.environment_record import EnvironmentRecord
+from engine.store.records import Determinism
 from engine.store.rundir import RunDir, RunDirError
 
 WEAKNESS: dict[Determinism, int] = {"exact": 0, "seeded": 1, "none": 2}

@@ -13,8 +13,8 @@ from engine.evaluation.launching import Launcher
 from engine.evaluation.slots import HostSlot
 from engine.evaluation.verdict import SetupRefused
 from engine.hosting.process import make_socket_dir
+from engine.store.environment_record import BatchedRecord
 from engine.store.keys import Keys
-from engine.store.records import BatchedRecord
 
 
 class Hosts:

@@ -38,12 +38,13 @@ from engine.graph.model import GraphError
 from engine.models.client import ChatClient
 from engine.models.errors import ProfileError
 from engine.statistics.stopping import UntilWidth
+from engine.store.environment_record import BatchedRecord
 from engine.store.disk import advice, box_failure
 from engine.store.episode_folders import folder_names
 from engine.store.fence import Fence, FencedError
 from engine.store.keys import Keys
 from engine.store.play import PlayAddress
-from engine.store.records import BatchedRecord, RunStatus, Spec, WorkerProgress, now_iso, task_of
+from engine.store.records import RunStatus, Spec, WorkerProgress, now_iso, task_of
 from engine.store.rundir import RunDir, RunDirError
 from engine.store.settings import SettingsError
 

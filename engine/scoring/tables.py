@@ -20,8 +20,8 @@ def problem(where: str, message: str, remedy: str = "") -> Problem:
 
 
 class TableReader:
-    """``checks``: record → what else it is to be. ``names``: record → how one in a list is called there, where
-    none may be called as another is. ``problems``: of all that was read."""
+    """``checks``: record → what else it is to be. ``names``: record → how one in a list is called there,
+    where none may be called as another is. ``problems``: of all that was read."""
 
     def __init__(
         self,

@@ -12,7 +12,8 @@ from typing import TypeVar
 import msgspec
 
 from engine.store.atomic import fsync_folder, write_bytes
-from engine.store.records import EnvironmentRecord, Job, Progress, Spec, Summary, SummaryHead, now_iso
+from engine.store.environment_record import EnvironmentRecord
+from engine.store.records import Job, Progress, Spec, Summary, SummaryHead, now_iso
 
 T = TypeVar("T")
 

@@ -74,6 +74,6 @@ def _facts(row: EpisodeRow) -> list[str]:
 
 def _metrics(row: EpisodeRow) -> list[Inked]:
     pieces: list[Inked] = []
-    for name, value in row.metrics.items():
+    for name, value in row.measures.items():
         pieces += [(f"{name} ", "dim"), (f"{number(value)}{GAP}", "plain")]
     return pieces or [(f"no numbers{GAP}", "warn")]

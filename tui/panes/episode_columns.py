@@ -98,7 +98,7 @@ def episode_columns(
 
 def _metric_column(name: str, place: int) -> Column[Line]:
     def value(line: Line) -> float | None:
-        return None if isinstance(line, Going) else line.metrics.get(name)
+        return None if isinstance(line, Going) else line.measures.get(name)
 
     def text(line: Line) -> str:
         known = value(line)

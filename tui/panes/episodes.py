@@ -60,7 +60,7 @@ class EpisodesPane(VirtualTable[Line]):
         self._take((*finished, *going), detail)
 
     def _take(self, lines: Sequence[Line], detail: RunDetail | None) -> None:
-        metrics = tuple(dict.fromkeys(name for row in self._finished for name in row.metrics))
+        metrics = tuple(dict.fromkeys(name for row in self._finished for name in row.measures))
         shape = (metrics, len({line.task for line in lines if line.task}) > 1)
         columns = None
         if shape != self._shape:

@@ -29,7 +29,7 @@ def command(app: App, /, *, run: str, failed: bool, as_json: bool) -> None:
     if not rows:
         say("no episode failed" if failed else "no episode has finished yet")
         return
-    metrics = list(dict.fromkeys(name for row in rows for name in row.metrics))
+    metrics = list(dict.fromkeys(name for row in rows for name in row.measures))
     several = len({row.task for row in rows}) > 1
     header = [
         "episode",
@@ -58,6 +58,6 @@ def _cells(row: EpisodeRow, metrics: list[str], several: bool) -> list[str | Cel
         row.termination,
         str(row.step_count),
         f"{row.elapsed_sec:.1f}",
-        *(number(row.metrics.get(name)) for name in metrics),
+        *(number(row.measures.get(name)) for name in metrics),
         f"{row.error_class or 'error'}: {row.error}" if row.error else row.instruction,
     ]

@@ -51,7 +51,7 @@ def read_episode(control: Control, run: str, episode: str) -> EpisodeContent:
 
 def episode_table(rows: Sequence[EpisodeRow]) -> Table:
     """An episode a row; its metrics as ``metric.<name>``, empty where it was not measured."""
-    metrics = sorted({name for row in rows for name in row.metrics})
+    metrics = sorted({name for row in rows for name in row.measures})
     header = [
         "episode_index", "repeat", "task", "selectors", "episode_id", "scene_id", "instruction", "status",
         "termination", "error_class", "error", "step_count", "elapsed_sec", "seed", "trajectory_digest",
@@ -59,7 +59,7 @@ def episode_table(rows: Sequence[EpisodeRow]) -> Table:
     return Table(
         [*header, *(f"metric.{name}" for name in metrics)],
         [
-            [*(_cell(getattr(row, name)) for name in header), *(row.metrics.get(name) for name in metrics)]
+            [*(_cell(getattr(row, name)) for name in header), *(row.measures.get(name) for name in metrics)]
             for row in rows
         ],
     )
