@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from engine.statistics.folding import fold_rows
-from engine.store.atomic import write_json
+from engine.store.atomic import write_bytes, write_json
 from engine.store.digest import result_digest
 from engine.store.disk import FULL
 from engine.store.fence import Fence, FencedError
@@ -97,6 +97,10 @@ class Recorder:
         """Replace one of the run's other files. Raises OSError and FencedError."""
         await self._off_loop(partial(self._write, path, value))
 
+    async def write_bytes(self, path: Path, data: bytes) -> None:
+        """Replace a file of an episode's. Raises OSError and FencedError."""
+        await self._off_loop(partial(self._write_bytes, path, data))
+
     def refused(self, error: OSError) -> None:
         """The box refused a file of an episode."""
         self._on_failure(error)
@@ -150,6 +154,11 @@ class Recorder:
             self._fence.check()
             self._appender = LineAppender(self._run.episode_rows, self._fence.check)
         self._appender.append(row)
+
+    def _write_bytes(self, path: Path, data: bytes) -> None:
+        self._fence.check()
+        path.parent.mkdir(exist_ok=True)
+        write_bytes(path, data, before=self._fence.check)
 
     def _write(self, path: Path, value: Any, *, durable: bool = True) -> None:
         self._fence.check()
