@@ -8,8 +8,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from engine.graph.model import Problem
+from engine.graph.names import near_or_all
 from engine.models.errors import ProfileError
 from engine.models.profiles import pick
+from engine.scoring.attributes import NAMES
 from engine.scoring.graders import grader_problems
 from engine.scoring.ladder import ANY_OTHER
 from engine.scoring.metric_names import NAME_RULE, is_name, metric_problem
@@ -92,6 +94,8 @@ def _trace(spec: TraceSpec, where: str) -> Iterator[Problem]:
             yield problem(f"{where}.collect", told, "leave it out, or say job")
         return
     yield from _endpoint(spec.endpoint, where)
+    for what in sorted(spec.mapping.keys() - NAMES.keys()):
+        yield problem(f"{where}.mapping.{what}", "is not looked for", near_or_all(what, NAMES, "there are"))
     needed = _SOUGHT_IN.get(spec.kind)
     if needed and not getattr(spec, needed) and (spec.correlate == "tag" or spec.kind == "phoenix"):
         yield problem(f"{where}.{needed}", f"is missing: {spec.kind} looks for traces in one")
@@ -157,9 +161,9 @@ _CHECKS: dict[type, Check] = {
     TraceSpec: _trace,
     SinkSpec: _sink,
 }
-_CALLED: dict[type, Callable[[Any], str]] = {
-    GraderSpec: lambda spec: spec.called,
-    JudgeSpec: lambda spec: spec.id,
-    Criterion: lambda spec: spec.name,
-    SinkSpec: lambda spec: spec.name,
+_CALLED: dict[type, tuple[Callable[[Any], str], str]] = {
+    GraderSpec: (lambda spec: spec.called, "config.id"),
+    JudgeSpec: (lambda spec: spec.id, "id"),
+    Criterion: (lambda spec: spec.name, "name"),
+    SinkSpec: (lambda spec: spec.name, "name"),
 }

@@ -156,11 +156,11 @@ def _finite(value: Any) -> float | None:
 
 
 def _plain(detail: Any) -> Any:
-    """What JSON can hold, and not more than people read."""
+    """As it will be read from JSON, and not more than people read."""
     try:
-        size = len(encode(detail))
+        written = encode(detail)
     except (TypeError, ValueError, RecursionError, OverflowError):
         return repr(detail)[:_MOST_TOLD]
-    if size <= _MOST_DETAIL:
-        return detail
+    if len(written) <= _MOST_DETAIL:
+        return msgspec.json.decode(written)
     return f"{(detail if isinstance(detail, str) else repr(detail))[:_MOST_TOLD]} …"

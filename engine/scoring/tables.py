@@ -20,13 +20,13 @@ def problem(where: str, message: str, remedy: str = "") -> Problem:
 
 
 class TableReader:
-    """``checks``: record → what else it is to be. ``names``: record → how one in a list is called there,
-    where none may be called as another is. ``problems``: of all that was read."""
+    """``checks``: record → what else it is to be. ``names``: record → (how one in a list is called there, the
+    field that says so), where none may be called as another is. ``problems``: of all that was read."""
 
     def __init__(
         self,
         checks: Mapping[type, Check] | None = None,
-        names: Mapping[type, Callable[[Any], str]] | None = None,
+        names: Mapping[type, tuple[Callable[[Any], str], str]] | None = None,
     ) -> None:
         self.problems: list[Problem] = []
         self._checks = checks or {}
@@ -81,9 +81,10 @@ class TableReader:
         if kind in self._names:
             taken: set[str] = set()
             for place, record in enumerate(read):
-                name = self._names[kind](record) if record is not None else None
+                called, field = self._names[kind]
+                name = called(record) if record is not None else None
                 if name in taken:
-                    remedy = "give each a name of its own"
+                    remedy = f"give one another {field}"
                     self.problems.append(
                         problem(f"{where}[{place}]", f"a second one is called {name!r}", remedy)
                     )
