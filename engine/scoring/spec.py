@@ -80,7 +80,8 @@ class TraceSpec(msgspec.Struct, frozen=True, kw_only=True):
     ``job``, the run fetches it before the episode's row is final; ``control-plane``, the backend does so
     after the run. correlate: found by its own id, or by a tag ``evaltower.run_id``. auth_secret: a secret's
     name. on_pull_error: ``defer``, what needs it waits for a later pull; ``degrade``, grading goes on
-    without it.
+    without it. mapping: the harness's own names of span attributes, ``{"model": "acme.model"}``, of what
+    :data:`engine.scoring.attributes.NAMES` lists.
     """
 
     kind: TraceKind = "none"
@@ -92,6 +93,7 @@ class TraceSpec(msgspec.Struct, frozen=True, kw_only=True):
     service: str = ""
     auth_secret: str = ""
     on_pull_error: Literal["defer", "degrade"] = "defer"
+    mapping: dict[str, str | list[str]] = {}
 
 
 class SinkSpec(msgspec.Struct, frozen=True, kw_only=True):

@@ -67,11 +67,11 @@ class Platform:
         self, path: str, params: Mapping[str, Any] | None = None, *, spared: Collection[int] = ()
     ) -> Reply:
         """Raises CollectError where no answer came, and for a status of an error that is not ``spared``."""
-        return self._sound(await self._once("GET", path, params, None), spared)
+        return self._sound(await self._once(REQUEST_SEC, "GET", path, params), spared)
 
     async def post(self, path: str, body: Any, *, spared: Collection[int] = ()) -> Reply:
         """Send JSON. Raises as :meth:`get` does."""
-        return self._sound(await self._once("POST", path, None, body), spared)
+        return self._sound(await self._once(REQUEST_SEC, "POST", path, body=body), spared)
 
     async def probe(
         self,
@@ -84,7 +84,7 @@ class Platform:
         """What one request finds. ``any_status``: an answer is an answer, unless it asks who we are."""
         method = "GET" if body is None else "POST"
         try:
-            reply = await self._once(method, path, params, body, PROBE_SEC)
+            reply = await self._once(PROBE_SEC, method, path, params, body)
         except CollectError as error:
             return ProbeResult("unreachable", error.message)
         if reply.status in (401, 403):
@@ -95,20 +95,25 @@ class Platform:
 
     async def _once(
         self,
+        limit_sec: float,
         method: str,
         path: str,
-        params: Mapping[str, Any] | None,
-        body: Any,
-        limit_sec: float = REQUEST_SEC,
+        params: Mapping[str, Any] | None = None,
+        body: Any = None,
     ) -> Reply:
         asked = f"{method} {_without_login(self._endpoint)}{path}"
         # httpx's own limits start afresh with every byte; this one does not.
         try:
             async with asyncio.timeout(limit_sec):
                 answer = await self._client.request(
-                    method, self._endpoint + path, params=params, json=body, headers=self._headers
+                    method,
+                    self._endpoint + path,
+                    params=params,
+                    json=body,
+                    headers=self._headers,
+                    timeout=limit_sec,
                 )
-        except TimeoutError:
+        except (TimeoutError, httpx.TimeoutException):
             raise CollectError(f"{asked}: no answer within {limit_sec:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
             told = strike(f"{type(error).__name__}: {error}".rstrip(": "), self._secret)

@@ -51,21 +51,19 @@ class _Trace(msgspec.Struct, rename={"trace_id": "traceID"}):
     processes: dict[str, _Process] = {}
 
 
-class _Legacy(msgspec.Struct, rename="camel"):
-    """``spans``, ``resource_spans``: of servers in Jaeger's place that answer in OTLP."""
-
-    data: list[_Trace] | None = None
-    spans: list[Any] | None = None
-    resource_spans: list[Any] | None = None
+class _Answer(msgspec.Struct):
+    data: list[_Trace] | None
 
 
 def legacy_spans(reply: Reply) -> list[Span]:
-    """The spans of an answer. CollectError where it is none."""
-    answer = reply.read(_Legacy)
-    if answer.resource_spans is not None:
-        return spans_of_resources(answer.resource_spans, reply.asked)
-    if answer.spans is not None:
-        return spans_of_list(answer.spans, reply.asked)
+    """The spans of an answer, also of a server in Jaeger's place that answers in OTLP. CollectError where it
+    is none."""
+    content = reply.json()
+    if isinstance(content, dict) and "resourceSpans" in content:
+        return spans_of_resources(content["resourceSpans"], reply.asked)
+    if isinstance(content, dict) and "spans" in content:
+        return spans_of_list(content["spans"], reply.asked)
+    answer = reply.read(_Answer)
     return [_span(trace, span) for trace in answer.data or () for span in trace.spans]
 
 

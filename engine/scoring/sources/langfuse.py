@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -50,12 +50,12 @@ class _Meta(msgspec.Struct):
 
 
 class _Page(msgspec.Struct):
-    data: list[_Observation] = []
+    data: list[_Observation]
     meta: _Meta = msgspec.field(default_factory=_Meta)
 
 
 class _Trace(msgspec.Struct):
-    observations: list[_Observation] = []
+    observations: list[_Observation]
 
 
 class LangfuseSource:
@@ -69,7 +69,8 @@ class LangfuseSource:
     async def fetch(self, run_id: str) -> list[Event]:
         traces = await self._search(run_id) if self._tagged else [trace_id(run_id)]
         found = [seen for trace in traces for seen in await self._of_trace(trace)]
-        return events([_span(seen) for seen in found], self._names)
+        known = {seen.id for seen in found}
+        return events([_span(seen, known) for seen in found], self._names)
 
     async def probe(self) -> ProbeResult:
         return await self._platform.probe("/api/public/projects")
@@ -116,7 +117,7 @@ class LangfuseSource:
         return None if absent else observations
 
 
-def _span(seen: _Observation) -> Span:
+def _span(seen: _Observation, known: Collection[str]) -> Span:
     usage = _mapping(seen.usage_details) or _mapping(seen.usage)
     cost = _mapping(seen.cost_details).get("total")
     metadata = _mapping(seen.metadata)
@@ -130,8 +131,8 @@ def _span(seen: _Observation) -> Span:
         ),
         "tool.args": seen.input,
         "tool.output": seen.output,
-        # The answer is what the whole gave, not each of its steps.
-        "message.content": None if seen.parent_observation_id else seen.output,
+        # The answer is what the whole gave, not each of its steps. What is above the whole is the episode.
+        "message.content": None if seen.parent_observation_id in known else seen.output,
     }
     own = {name: value for name, value in told.items() if value is not None}
     return Span(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -68,12 +68,13 @@ class _Root(msgspec.Struct):
     trace_id: str | None = None
 
 
-class _Page(msgspec.Struct):
-    """``items``, ``next_cursor``: v2. ``runs``, ``cursors``: v1."""
-
-    items: list[dict[str, Any]] | None = None
+class _PageV2(msgspec.Struct):
+    items: list[dict[str, Any]] | None
     next_cursor: str | None = None
-    runs: list[dict[str, Any]] | None = None
+
+
+class _PageV1(msgspec.Struct):
+    runs: list[dict[str, Any]]
     cursors: dict[str, str | None] | None = None
 
 
@@ -107,7 +108,8 @@ class LangsmithSource:
             trace = trace_id(run_id)
             traces = [str(uuid.UUID(trace)) if _HEX.fullmatch(trace) else trace]
         found = [run for trace in traces for run in await self._of_trace(trace, session)]
-        return events([_span(run) for run in found], self._names)
+        known = {run.id for run in found}
+        return events([_span(run, known) for run in found], self._names)
 
     async def probe(self) -> ProbeResult:
         return await self._platform.probe("/sessions", params={"limit": 100})
@@ -154,7 +156,7 @@ class LangsmithSource:
             if reply.status in _NO_SUCH_API:
                 absent = True
                 return [], None
-            found = reply.read(_Page)
+            found = reply.read(_PageV2)
             return found.items or [], found.next_cursor
 
         runs = await every_page(page)
@@ -174,8 +176,8 @@ def _cursor(cursor: str | None) -> dict[str, str]:
 
 
 def _v1_page(reply: Reply) -> tuple[list[dict[str, Any]], str | None]:
-    found = reply.read(_Page)
-    return found.runs or [], (found.cursors or {}).get("next")
+    found = reply.read(_PageV1)
+    return found.runs, (found.cursors or {}).get("next")
 
 
 def _read(run: dict[str, Any], shape: Any) -> Any:
@@ -185,7 +187,7 @@ def _read(run: dict[str, Any], shape: Any) -> Any:
         raise CollectError(f"LangSmith: a run is not as expected: {error}") from None
 
 
-def _span(run: _Run) -> Span:
+def _span(run: _Run, known: Collection[str]) -> Span:
     kind = (run.run_type or "").lower()
     parent = run.parent_run_id or (run.parent_run_ids[-1] if run.parent_run_ids else "")
     own: dict[str, Any] = {"openinference.span.kind": kind}
@@ -200,7 +202,7 @@ def _span(run: _Run) -> Span:
         }
     elif kind == "tool":
         own |= {"tool.args": run.inputs, "tool.output": run.outputs}
-    elif not parent:
+    elif parent not in known:  # the answer is what the whole gave
         own["message.content"] = run.outputs or None
     return Span(
         id=run.id,

@@ -25,6 +25,8 @@ class _Info(msgspec.Struct):
 
 
 class _Found(msgspec.Struct):
+    """A miss is ``{}``."""
+
     traces: list[_Info] = []
     next_page_token: str | None = None
 
@@ -34,7 +36,7 @@ class _Trace(msgspec.Struct):
 
 
 class _Got(msgspec.Struct):
-    trace: _Trace = msgspec.field(default_factory=_Trace)
+    trace: _Trace
 
 
 class _Experiment(msgspec.Struct):

@@ -37,7 +37,7 @@ class _Span(msgspec.Struct):
 
 
 class _Page(msgspec.Struct):
-    data: list[_Span] = []
+    data: list[_Span]
     next_cursor: str | None = None
 
 
