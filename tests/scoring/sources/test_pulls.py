@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from engine.scoring import collect
-from engine.scoring.after import complete
+from engine.scoring import collecting
+from engine.scoring.collect import collect
 from engine.scoring.evidence import read_events
 from engine.scoring.graders import make_grader
+from engine.scoring.pipeline import Pipeline
 from engine.scoring.scored import Means
 from engine.scoring.sources import CollectError, make_source
 from engine.scoring.spec import GraderSpec, ScoringSpec, TraceSpec
@@ -52,9 +54,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     async def sleep(seconds: float) -> None:
         """What is not there is asked for again without waiting."""
 
-    monkeypatch.setattr(
-        collect.collect, "__kwdefaults__", {**(collect.collect.__kwdefaults__ or {}), "sleep": sleep}
-    )
+    monkeypatch.setattr(collecting, "collect", partial(collect, sleep=sleep))
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def pull(folder: Path) -> AsyncIterator[Pull]:
-    """Complete a row whose compute grader passed; keywords are of the trace."""
+    """Score what is behind a row whose compute grader passed; keywords are of the trace."""
     async with httpx.AsyncClient(verify=False) as client:
 
         async def pulled(
@@ -87,7 +87,11 @@ async def pull(folder: Path) -> AsyncIterator[Pull]:
             fresh = EpisodeRow(
                 episode_index=3, status="completed", termination="stopped", scores=[PASSED], verdict=True
             )
-            return await complete(means, row or fresh, folder, Kept(), lambda row, stage: None)
+            kept = Kept()
+            pipeline = Pipeline(means, kept, lambda: None, in_backend=True)
+            pipeline.push(3, row or fresh, folder)
+            await pipeline.settle()
+            return kept.rows[-1]
 
         yield pulled
 
