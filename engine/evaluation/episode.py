@@ -30,6 +30,7 @@ from engine.graph.model import Node, PortResolver
 from engine.graph.plan import Plan
 from engine.models.call import Chat
 from engine.scoring.context import Compute
+from engine.scoring.scored import stage
 from engine.store.disk import box_failure
 from engine.store.keys import Keys
 from engine.store.records import EpisodeRow, EvalRequest, WorkerProgress, WorkerState, now_iso
@@ -137,14 +138,18 @@ class Episode:
             seed=self._planned.seed,
             trajectory_digest=self._log.trajectory_digest,
         )
-        died = None
         try:
             if hold is not None and failure is None:
                 row = await hold(row, self._compute())
         finally:
-            died = await self._let_go(failure, unclean=verdict.termination in ("timeout", "cancelled"))
-        if died is not None:
-            row.failure = self._setting.keys.strike_in(died)
+            unclean = verdict.termination in ("timeout", "cancelled")
+            with stage(row, "release") as released:
+                problems = await self._let_go(unclean=unclean)
+            released.error = "; ".join(problems) or None
+            if row.scoring == "none":
+                row.stages = []
+        if failure is not None:
+            row.failure = self._setting.keys.strike_in(self._post_mortem(failure))
         return row
 
     def _compute(self) -> Compute:
@@ -152,7 +157,8 @@ class Episode:
         env = self._setting.env
         if env is None or env.parallelism == "shared" or env.name not in self._connections:
             return NoCompute()
-        return PanelCompute(self._connections[env.name].client)
+        actions = {action["name"] for action in (env.panel or {}).get("actions", ())}
+        return PanelCompute(self._connections[env.name].client, actions)
 
     def cancel(self) -> None:
         """End it as cancelled, unless its last step is done."""
@@ -297,25 +303,39 @@ class Episode:
             if connection.slot.manifest.parallelism == "shared" and connection.client.failure is None:
                 await connection.set_live(live)
 
-    async def _let_go(self, failure: HostFailure | None, *, unclean: bool) -> dict[str, object] | None:
-        """End the episode in every host; kill those that failed, and what was still at work for it."""
+    async def _let_go(self, *, unclean: bool) -> list[str]:
+        """End the episode in every host; kill those that failed, and what was still at work for it. Answers
+        what went wrong with that: by now there is a row, and it stands."""
+        problems = []
         for connection in self._connections.values():
-            client = connection.client
-            mine = connection.slot.manifest.parallelism == "replicated"
-            if client.failure is None and not (unclean and mine):
-                try:
-                    if not mine:
-                        await client.set_live(False, LET_GO_SEC)
-                    await client.evict(self._execution_id, self._facts.episode_id, LET_GO_SEC)
-                except Exception as error:
-                    log.warning("%s did not let go of an episode: %s", connection.slot.manifest.name, error)
-            if client.failure is not None or (unclean and mine):
-                await connection.slot.discard(connection.host, client.failure)
-            await client.close()
-        if failure is None:
-            return None
-        connection_to = self._connections.get(failure.nodeset)
-        return post_mortem(failure, connection_to.host if connection_to is not None else None)
+            try:
+                problem = await self._let_go_of(connection, unclean=unclean)
+            except Exception as error:
+                log.exception("%s is not let go of", connection.slot.manifest.name)
+                problem = f"{type(error).__name__}: {error}"
+            if problem:
+                problems.append(f"{connection.slot.manifest.name}: {problem}")
+        return problems
+
+    async def _let_go_of(self, connection: Connection, *, unclean: bool) -> str:
+        client, problem = connection.client, ""
+        mine = connection.slot.manifest.parallelism == "replicated"
+        if client.failure is None and not (unclean and mine):
+            try:
+                if not mine:
+                    await client.set_live(False, LET_GO_SEC)
+                await client.evict(self._execution_id, self._facts.episode_id, LET_GO_SEC)
+            except Exception as error:
+                log.warning("%s did not let go of an episode: %s", connection.slot.manifest.name, error)
+                problem = str(error)
+        if client.failure is not None or (unclean and mine):
+            await connection.slot.discard(connection.host, client.failure)
+        await client.close()
+        return problem
+
+    def _post_mortem(self, failure: HostFailure) -> dict[str, object]:
+        connection = self._connections.get(failure.nodeset)
+        return post_mortem(failure, connection.host if connection is not None else None)
 
     async def _close_log(self, verdict: Verdict) -> Verdict:
         try:

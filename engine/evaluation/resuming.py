@@ -58,6 +58,8 @@ def read_earlier(
 def _is_finished(row: EpisodeRow, folder: Path, rerun_errors: bool) -> bool:
     if row.status == "cancelled":
         return False
+    if rerun_errors and row.failure is not None and row.failure.get("stage") == "grade":
+        return False
     # Without its episode.json, playing it again had begun when that attempt was killed.
     return row.error_class != "infra" or (not rerun_errors and (folder / "episode.json").exists())
 

@@ -38,6 +38,7 @@ from engine.evaluation.worker import Worker
 from engine.graph.model import GraphError
 from engine.models.client import ChatClient
 from engine.models.errors import ProfileError
+from engine.scoring.pipeline import PhaseError
 from engine.scoring.scored import Means
 from engine.scoring.spec import ScoringError
 from engine.statistics.stopping import UntilWidth
@@ -160,14 +161,13 @@ class Run:
         """Join what goes on behind the episodes."""
         if self._scoring is None:
             return
-        self._recorder.show(activity="scoring" if self._recorder.progress.scoring else "")
+        self._recorder.show(activity="scoring" if self._recorder.waiting() else "")
         try:
             await self._scoring.settle()
         except (OSError, FencedError) as error:
             log.warning("scoring ended early: %s", error)  # the run has been told
-        except Exception as error:
-            log.exception("scoring failed")
-            self.stop("error", f"judges: {type(error).__name__}: {error}")
+        except PhaseError as fault:  # it was logged where it happened
+            self.stop("error", f"{fault}. What it left undone, `evaltower resume {self._run.run_id}` does")
         self._recorder.show(activity="")
 
     async def _prepare(self) -> None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from engine.evaluation.early_stop import EarlyStopper
 from engine.evaluation.episode import Hold
 from engine.evaluation.recorder import Recorder
 from engine.models.client import ChatClient
+from engine.models.errors import ProfileError
 from engine.scoring.context import Compute
 from engine.scoring.opening import make_means
 from engine.scoring.pipeline import Pipeline
@@ -30,6 +31,9 @@ def open_means(run: RunDir, spec: Spec, chat: ChatClient) -> Means | None:
     if not spec.scoring:
         return None
     asked, profiles = read_scoring(spec.scoring), read_settings(run.root).profiles
+    for judge in asked.judges:
+        with suppress(ProfileError):  # its scores will say so
+            chat.endpoint(judge.profile)
     return make_means(asked, run.run_id, str(spec.graph.get("name", "")), chat, profiles, secrets)
 
 
@@ -53,7 +57,8 @@ class RunScoring:
         self._failed = failed
         self._pipeline: Pipeline | None = None
         if means is not None:
-            self._pipeline = Pipeline(means, self, self._show, self._final, in_backend=in_backend)
+            self._pipeline = Pipeline(means, self, recorder.show, self._final, in_backend=in_backend)
+            recorder.waiting = self._pipeline.waiting
 
     def hold(self, folder: Path) -> Hold | None:
         """What is done with an episode's row while its environment is held; None where nothing is."""
@@ -81,7 +86,7 @@ class RunScoring:
             self._pipeline.close()
 
     async def settle(self) -> None:
-        """Wait for all that was pushed. Raises what was a fault of ours."""
+        """Wait for all that was pushed. See :meth:`engine.scoring.pipeline.Pipeline.settle`."""
         if self._pipeline is not None:
             await self._pipeline.settle()
 
@@ -89,13 +94,10 @@ class RunScoring:
         """See :class:`engine.scoring.scored.Files`."""
         await self._written(self._recorder.record(row, folder))
 
-    async def write(self, path: Path, value: Any) -> None:
-        await self._written(self._recorder.write(path, value))
-
     async def write_bytes(self, path: Path, data: bytes) -> None:
         await self._written(self._recorder.write_bytes(path, data))
 
-    async def _written(self, writing: Any) -> None:
+    async def _written(self, writing: Awaitable[None]) -> None:
         """The whole run must hear of what cannot be written, and not only the episode."""
         try:
             await writing
@@ -110,8 +112,3 @@ class RunScoring:
     def _final(self, position: int, row: EpisodeRow, folder: Path) -> None:
         if self._stopper is not None:
             self._stopper.ended(position, row, folder)
-
-    def _show(self) -> None:
-        if self._pipeline is not None:
-            self._recorder.progress.scoring = self._pipeline.waiting
-        self._recorder.show()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -38,6 +38,12 @@ def read_events(folder: Path) -> list[dict[str, Any]]:
         if "t" not in event and began is not None and (at := _at_ms(event)) is not None:
             event["t"] = round(at - began, 3)
     return events
+
+
+def trace_on_platform(events: Iterable[Mapping[str, Any]]) -> str:
+    """The id by which the platform that the trace was collected from knows it; empty where none was."""
+    found = (event.get("trace_id") for event in events if event.get("collected"))
+    return next((str(trace) for trace in found if trace), "")
 
 
 def with_collected(folder: Path, events: Sequence[dict[str, Any]]) -> bytes:

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from engine.scoring.collecting import not_collected
+from engine.scoring.collecting import not_collected, put
 from engine.scoring.context import Compute, ComputeError, ComputeUnsupported, Evidence, NotMeasured, case_of
-from engine.scoring.evidence import (
-    MATERIALISED,
-    SNAPSHOT,
-    TRACE,
-    correlation_id,
-    read_events,
-    with_collected,
-)
+from engine.scoring.evidence import MATERIALISED, SNAPSHOT, correlation_id, read_events
 from engine.scoring.safe import grade_all, merge_in_order
-from engine.scoring.scored import Files, Means, is_gradable, is_scored, stage, with_scores
-from engine.scoring.sources.file import FileSource
+from engine.scoring.scored import Files, Means, Told, is_gradable, is_scored, stage, with_scores
+from engine.scoring.sources.base import CollectError
+from engine.scoring.sources.file import RUN_ID, FileSource
 from engine.scoring.sources.file import read_events as read_events_of
+from engine.scoring.spans import Event
 from engine.store.records import EpisodeRow
 from engine.store.scores import Stage
+from engine.store.strict_json import encode_indented
 
 log = logging.getLogger(__name__)
 
 
 async def score_held(
-    means: Means, row: EpisodeRow, folder: Path, compute: Compute, files: Files
+    means: Means, row: EpisodeRow, folder: Path, compute: Compute, files: Files, told: Told
 ) -> EpisodeRow:
     """Put the row on disk; then, where there is something to grade, do all that takes the environment.
 
@@ -39,15 +36,19 @@ async def score_held(
     if not is_scored(row):
         return row
     row = msgspec.structs.replace(row, scoring="pending", stages=[_execution(row)])
+    told(row, "snapshot")
     await files.record(row, folder)
     if not is_gradable(row):
         return row
     snapshot = await _snapshot(row, folder, compute, files)
     if means.holders:
+        told(row, "grade")
         row = await _graded(means, row, folder, compute, snapshot)
     if means.spec.trace.kind == "file":
+        told(row, "collect")
         row = await _trace_file(means, row, folder, compute, files)
     if snapshot is not None and (means.observers or means.judges or means.waits_for_backend):
+        told(row, "materialise")
         await _materialise(row, folder, compute, files, snapshot)
     return row
 
@@ -60,21 +61,24 @@ async def _snapshot(row: EpisodeRow, folder: Path, compute: Compute, files: File
     with stage(row, "snapshot") as begun:
         try:
             snapshot = await compute.snapshot()
+            written = encode_indented(snapshot)
         except ComputeUnsupported:
             row.stages.remove(begun)
             return None
-        except ComputeError as error:
-            begun.error, begun.error_class = str(error), "infra"
+        except (ComputeError, TypeError, ValueError, RecursionError) as error:
+            begun.error, begun.error_class = f"there is no snapshot: {error}", "infra"
+            log.warning("%s: %s", folder.name, begun.error)
             return None
         if snapshot is not None:
-            await files.write(folder / SNAPSHOT, snapshot)
+            await files.write_bytes(folder / SNAPSHOT, written)
         return snapshot
 
 
 async def _graded(
     means: Means, row: EpisodeRow, folder: Path, compute: Compute, snapshot: dict[str, Any] | None
 ) -> EpisodeRow:
-    evidence = Evidence(case_of(row, snapshot), read_events(folder), snapshot, folder)
+    events = await asyncio.to_thread(read_events, folder)
+    evidence = Evidence(case_of(row, snapshot), events, snapshot, folder)
     with stage(row, "grade"):
         graded = await grade_all(means.holders, evidence, compute, means.spec.deadline_sec)
     return with_scores(row, merge_in_order(graded), means.spec.verdict)
@@ -99,14 +103,20 @@ async def _trace_file(
     means: Means, row: EpisodeRow, folder: Path, compute: Compute, files: Files
 ) -> EpisodeRow:
     """Take over the events that the agent left in a file: of its environment, else of this machine."""
-    path = means.spec.trace.endpoint
+    key = correlation_id(means.run_id, folder)
+    path = means.spec.trace.endpoint.replace(RUN_ID, key)
     with stage(row, "collect") as begun:
         try:
-            events = read_events_of(await compute.read_file(path))
-        except ComputeUnsupported:
-            events = await FileSource(path).fetch(correlation_id(means.run_id, folder))
-        except NotMeasured as error:
+            await put(folder, await _events_of(path, compute, key), files)
+        except (NotMeasured, CollectError) as error:
             begun.error, begun.error_class = str(error), "infra"
-            return await not_collected(means, row, folder, files, str(error))
-        await files.write_bytes(folder / TRACE, with_collected(folder, events))
-    return row
+    if begun.error is None:
+        return row
+    return await not_collected(means, row, folder, files, begun.error, retryable=False)
+
+
+async def _events_of(path: str, compute: Compute, key: str) -> list[Event]:
+    try:
+        return read_events_of(await compute.read_file(path))
+    except ComputeUnsupported:
+        return await FileSource(path).fetch(key)

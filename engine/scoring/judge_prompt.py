@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.scoring.context import Evidence
 from engine.scoring.spec import JudgeSpec
+from engine.scoring.usage import ENVELOPE
 
 NO_RUBRIC = "Judge how well the agent did its task."
 """The rubric of a judge that has none."""
@@ -28,9 +29,6 @@ _PLAIN = {"message": ("role", "text"), "error": ("", "message"), "log": ("stream
 
 _COUNTED = frozenset({"llm_call", "span"})
 """Events that say how long and how much, not what was done."""
-
-_ENVELOPE = frozenset({"kind", "t", "at", "timestamp", "step", "node_id", "spanId", "parentId", "durationMs"})
-"""What events have beside their own fields."""
 
 
 def judge_messages(judge: JudgeSpec, evidence: Evidence) -> list[dict[str, Any]]:
@@ -106,7 +104,7 @@ def _line(event: Mapping[str, Any]) -> str:
     if kind in _PLAIN:
         whose, what = _PLAIN[kind]
         return f"[{kind} {event.get(whose, '')}".rstrip() + f"] {_text(event.get(what, ''))}"
-    rest = {name: value for name, value in event.items() if name not in _ENVELOPE}
+    rest = {name: value for name, value in event.items() if name not in ENVELOPE}
     return f"[{kind}] {_text(rest)}"
 
 

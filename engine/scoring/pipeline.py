@@ -2,39 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
-from engine.scoring.after import complete
+from engine.scoring.after import is_judged, judge, observe
 from engine.scoring.collecting import trace_reference
 from engine.scoring.context import Compute
-from engine.scoring.evidence import correlation_id, read_evidence
+from engine.scoring.evidence import correlation_id, read_evidence, trace_on_platform
 from engine.scoring.held import score_held
-from engine.scoring.scored import Files, Means, is_scored
-from engine.scoring.streams import BoundedStream, Handle
+from engine.scoring.scored import Files, Means, Told, is_scored, now
+from engine.scoring.streams import BoundedStream
+from engine.store.fence import FencedError
 from engine.store.records import EpisodeRow, EpisodeWaits, Identity, now_iso
+from engine.store.scores import ExportOutcome, Stage
+
+if TYPE_CHECKING:
+    from engine.scoring.sinks import ExportItem
 
 Final = Callable[[int, EpisodeRow, Path], None]
-"""Called with an episode's place in the list, its final row and its folder."""
+"""Called with an episode's place in the list, its row and its folder, once nothing more happens to it."""
+
+OBSERVED_AT_ONCE = 16
+"""Mostly they wait for a trace to arrive: not at the cost of the judges' places."""
+
+
+class PhaseError(Exception):
+    """A fault of ours, in what is done behind the episodes. Its text begins with the phase."""
+
+    def __init__(self, phase: str, fault: Exception) -> None:
+        self.phase = phase
+        super().__init__(f"{phase}: {type(fault).__name__}: {fault}")
 
 
 class _Episode:
-    """One episode on its way; ``row`` is replaced as it goes."""
+    """One episode on its way; ``row`` is replaced as it goes, ``before`` is what its scores were.
+    ``broken``: a fault of ours ended a part."""
 
     def __init__(self, position: int, row: EpisodeRow, folder: Path) -> None:
         self.position = position
         self.row = row
         self.folder = folder
-        self.completed: Handle | None = None
+        self.before = row.scores
+        self.broken = False
+
+    @contextmanager
+    def part(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception:
+            self.broken = True
+            raise
 
 
 class Pipeline:
     """Use it once, on one event loop.
 
-    ``changed``: called when :attr:`waiting` is another. ``final``: called when an episode's row is final.
-    ``in_backend``: this is where traces are fetched that a run leaves to be fetched after it.
+    ``changed``: called when :meth:`waiting` answers another. ``final``: called when an episode's row is
+    final, or the rest is left to the backend. ``in_backend``: this is where that rest is done.
     """
 
     def __init__(
@@ -51,21 +80,27 @@ class Pipeline:
         self._changed = changed
         self._final = final
         self._left_to_backend = means.waits_for_backend and not in_backend
-        at_once = means.spec.concurrency
-        self._completing = BoundedStream[_Episode](at_once.judges, self._complete)
-        self._exporting = BoundedStream[_Episode](at_once.exports, self._export)
         self._waits: dict[Identity, EpisodeWaits] = {}
+        at_once = means.spec.concurrency
+        self._observing = BoundedStream[_Episode](OBSERVED_AT_ONCE, self._observe)
+        self._judging = BoundedStream[_Episode](at_once.judges, self._judge)
+        self._exporting = BoundedStream[_Episode](at_once.exports, self._export)
 
-    @property
     def waiting(self) -> list[EpisodeWaits]:
-        """What each finished episode still waits for, the longest wait first."""
+        """What each finished episode still waits for, that which ended first before the others."""
         return list(self._waits.values())
 
     async def hold(self, row: EpisodeRow, folder: Path, compute: Compute) -> EpisodeRow:
         """What takes the episode's environment; see :func:`engine.scoring.held.score_held`."""
-        row = await score_held(self._means, row, folder, compute, self._files)
-        if self._left_to_backend and is_scored(row):
-            row.trace_ref = trace_reference(self._means, correlation_id(self._means.run_id, folder))
+
+        def told(row: EpisodeRow, what: str) -> None:
+            self._wait_for(row, folder, what)
+
+        row = await score_held(self._means, row, folder, compute, self._files, told)
+        if is_scored(row):
+            self._wait_for(row, folder, "release")
+            if self._left_to_backend:
+                row.trace_ref = trace_reference(self._means, correlation_id(self._means.run_id, folder))
         return row
 
     def push(self, position: int, row: EpisodeRow, folder: Path) -> None:
@@ -74,70 +109,114 @@ class Pipeline:
             self._final(position, row, folder)
             return
         if self._left_to_backend:
+            self._wait_for(row, folder, "collect")
+            self._final(position, row, folder)
             return
         episode = _Episode(position, row, folder)
-        self._wait_for(episode, "its turn")
-        episode.completed = self._completing.push(episode)
-        if self._means.exporter is not None:
-            self._exporting.push(episode, after=episode.completed)
+        self._wait_for(row, folder, "its turn")
+        observed = self._observing.push(episode)
+        judged = self._judging.push(episode, after=observed)
+        self._exporting.push(episode, after=judged)
 
     def close(self) -> None:
         """Launch nothing more: what waits for its turn is left for a resume."""
-        self._completing.close()
-        self._exporting.close()
+        for stream in (self._observing, self._judging, self._exporting):
+            stream.close()
 
     async def settle(self) -> None:
-        """Wait for all that was pushed, and then raise the first fault that was ours, where there was one."""
-        await self._completing.join()
-        await self._exporting.join()
-        await self._completing.settle()
-        await self._exporting.settle()
+        """Wait for all that was pushed, and then raise the first OSError, FencedError or PhaseError."""
+        streams = {"observers": self._observing, "judges": self._judging, "exports": self._exporting}
+        for stream in streams.values():
+            await stream.join()
+        for phase, stream in streams.items():
+            try:
+                await stream.settle()
+            except (OSError, FencedError):
+                raise
+            except Exception as fault:
+                raise PhaseError(phase, fault) from fault
 
-    async def _complete(self, episode: _Episode) -> None:
-        def told(row: EpisodeRow, what: str) -> None:
-            episode.row = row  # what is known by now is exported, should a fault of ours end the rest
-            self._wait_for(episode, what)
+    async def _observe(self, episode: _Episode) -> None:
+        with episode.part():
+            episode.row = await observe(
+                self._means, episode.row, episode.folder, self._files, self._told(episode)
+            )
+        self._wait_for(episode.row, episode.folder, "its turn to be judged")
 
-        episode.row = await complete(self._means, episode.row, episode.folder, self._files, told)
-        if self._means.exporter is None:
-            await self._end(episode)
-        else:
-            await self._files.record(episode.row, episode.folder)
-            self._wait_for(episode, "its export's turn")
+    async def _judge(self, episode: _Episode) -> None:
+        try:
+            with episode.part():
+                if not episode.broken and is_judged(self._means, episode.row):
+                    episode.row = await judge(
+                        self._means, episode.row, episode.folder, self._files, self._told(episode)
+                    )
+        finally:
+            if self._means.exporter is None:
+                await self._end(episode)
+            else:
+                self._wait_for(episode.row, episode.folder, "its turn to be exported")
 
     async def _export(self, episode: _Episode) -> None:
+        """Whether or not the judges went well: with the scores that there are."""
+        if self._means.exporter is None:
+            return
+        self._wait_for(episode.row, episode.folder, "export")
+        if episode.row.scores != episode.before:  # what was exported before is not what there is now
+            episode.row = msgspec.structs.replace(episode.row, exports=[])
+        began = now()
+        outcomes = await self._means.exporter.export(await asyncio.to_thread(self._item, episode))
+        kept = [one for one in episode.row.stages if not one.name.startswith("export:")]
+        stages = [*kept, *(_stage(outcome, began) for outcome in outcomes)]
+        episode.row = msgspec.structs.replace(episode.row, exports=outcomes, stages=stages)
+        await self._end(episode)
+
+    def _item(self, episode: _Episode) -> ExportItem:
         from engine.scoring.sinks import ExportItem
 
-        assert self._means.exporter is not None
-        if episode.completed is None or episode.completed.place == "unlaunched":
-            return
-        self._wait_for(episode, "export")
         evidence = read_evidence(episode.row, episode.folder)
         key = correlation_id(self._means.run_id, episode.folder)
-        item = ExportItem(
+        return ExportItem(
             run_id=self._means.run_id,
             graph_name=self._means.graph_name,
             correlation_id=key,
             row=episode.row,
             events=evidence.events,
             snapshot=evidence.snapshot,
+            existing_id=trace_on_platform(evidence.events),
             idempotency_key=key,
             judge_models=self._means.models,
         )
-        outcomes = await self._means.exporter.export(item)
-        episode.row = msgspec.structs.replace(episode.row, exports=outcomes)
-        await self._end(episode)
 
     async def _end(self, episode: _Episode) -> None:
-        episode.row = msgspec.structs.replace(episode.row, scoring="final")
+        """Put down what came of it; what a fault of ours broke is not final, and is taken up by a resume."""
+        if not episode.broken:
+            episode.row = msgspec.structs.replace(episode.row, scoring="final")
         await self._files.record(episode.row, episode.folder)
-        del self._waits[episode.row.identity]
+        self._waits.pop(episode.row.identity, None)
         self._changed()
-        self._final(episode.position, episode.row, episode.folder)
+        if not episode.broken:
+            self._final(episode.position, episode.row, episode.folder)
 
-    def _wait_for(self, episode: _Episode, what: str) -> None:
-        row = episode.row
+    def _told(self, episode: _Episode) -> Told:
+        def told(row: EpisodeRow, what: str) -> None:
+            episode.row = row  # what is known by now is exported, should a fault of ours end the rest
+            self._wait_for(row, episode.folder, what)
+
+        return told
+
+    def _wait_for(self, row: EpisodeRow, folder: Path, what: str) -> None:
         self._waits[row.identity] = EpisodeWaits(
-            episode_index=row.episode_index, folder=episode.folder.name, waits_for=what, since=now_iso()
+            episode_index=row.episode_index, folder=folder.name, waits_for=what, since=now_iso()
         )
         self._changed()
+
+
+def _stage(outcome: ExportOutcome, began: str) -> Stage:
+    return Stage(
+        name=f"export:{outcome.name}",
+        started_at=began,
+        finished_at=max(began, outcome.exported_at or now()),
+        error=outcome.error,
+        error_class="infra" if outcome.error is not None else None,
+        retryable=outcome.error is not None,
+    )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -26,11 +26,15 @@ if TYPE_CHECKING:
     from engine.scoring.sources import TraceSource
 
 
+Told = Callable[[EpisodeRow, str], None]
+"""Called with the row and the stage that the episode waits for now."""
+
+
 @dataclass(frozen=True)
 class Means:
     """source: where traces are fetched, None where there is no platform; no_source: why there is none
     although one is asked for. models: judge id → model. client: what asks platforms; closed by
-    :meth:`close`."""
+    :meth:`close`. asks_again: judges are asked although they have judged the episode before."""
 
     spec: ScoringSpec
     run_id: str
@@ -42,6 +46,7 @@ class Means:
     exporter: Exporter | None = None
     models: Mapping[str, str] = field(default_factory=dict)
     client: httpx.AsyncClient | None = None
+    asks_again: bool = False
 
     async def close(self) -> None:
         if self.client is not None:
@@ -68,9 +73,6 @@ class Files(Protocol):
 
     async def record(self, row: EpisodeRow, folder: Path) -> None:
         """A row replaces the one that the episode has."""
-
-    async def write(self, path: Path, value: Any) -> None:
-        """Replace a file by JSON."""
 
     async def write_bytes(self, path: Path, data: bytes) -> None:
         """Replace a file."""

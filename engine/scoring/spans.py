@@ -20,8 +20,9 @@ _MS = 1e6
 class Span(msgspec.Struct, frozen=True, kw_only=True):
     """A span as every platform has it. Times in ns since 1970; ``end_ns``: None while it is open.
 
-    ``failed``: what its status says, in ``status`` in words. ``attributes``: in the conventions that
-    :data:`~engine.scoring.attributes.NAMES` lists. ``resource``: those of the process that made it.
+    ``trace_id``: by which its platform knows the trace. ``failed``: what its status says, in ``status`` in
+    words. ``attributes``: in the conventions that :data:`~engine.scoring.attributes.NAMES` lists.
+    ``resource``: those of the process that made it.
     """
 
     id: str
@@ -136,6 +137,8 @@ def _tool(span: Span, names: Names) -> Iterator[tuple[int, Event]]:
 
 def _base(kind: str, span: Span) -> Event:
     event: Event = {"kind": kind, "span_id": span.id}
+    if span.trace_id:
+        event["trace_id"] = span.trace_id
     if span.parent:
         event["parent_id"] = span.parent
     if span.duration_ms is not None:

@@ -14,6 +14,14 @@ from typing import Any
 
 Event = Mapping[str, Any]
 
+ENVELOPE = frozenset(
+    (
+        *("kind", "t", "at", "timestamp", "step", "node_id", "collected"),
+        *("trace_id", "span_id", "parent_id", "duration_ms", "spanId", "parentId", "durationMs"),
+    )
+)
+"""What events have beside their own fields."""
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:

@@ -10,14 +10,13 @@ from typing import Any, Literal
 from engine.scoring.sinks.base import ExportItem
 from engine.scoring.sinks.ids import Ids
 from engine.scoring.sinks.payload import LONGEST_TEXT, as_json, clip
+from engine.scoring.usage import ENVELOPE
 
 EPISODE = "evaltower.episode"
 """Of a trace that we made. Not ``evaltower.run_id``, by which an episode's own trace is found: a later pull
 would take what was exported for what happened."""
 
 SpanKind = Literal["root", "llm", "tool", "event"]
-
-_OWN = {"kind", "t", "at", "timestamp", "step", "node_id", "spanId", "parentId", "durationMs"}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -100,7 +99,7 @@ def _span(event: Mapping[str, Any], span_id: str, parent_id: str, at: int) -> Sp
         case _:
             span.name = _text(event.get("name") or event.get("action")) or kind
             span.attributes = {
-                f"evaltower.{name}": _text(value) for name, value in event.items() if name not in _OWN
+                f"evaltower.{name}": _text(value) for name, value in event.items() if name not in ENVELOPE
             }
     return span
 

@@ -103,4 +103,5 @@ class MlflowSource:
             return []
         if reply.status == 500:
             raise reply.error
-        return spans_of_list(reply.read(_Got).trace.spans, reply.asked)
+        found = spans_of_list(reply.read(_Got).trace.spans, reply.asked)
+        return [msgspec.structs.replace(span, trace_id=trace) for span in found]
