@@ -29,10 +29,16 @@ class _Starter(Protocol):
 def run_and_compare(
     control: _Starter, request: StartRequest, worker_counts: Sequence[int], watch: Callable[[str], None]
 ) -> VerifyReport:
-    """A run at each worker count, one after the other. ``watch(run_id)`` returns when that one is over."""
+    """A run at each worker count, one after the other. ``watch(run_id)`` returns when that one is over.
+
+    Scores are no part of what is compared: the file beside the graph is left out.
+    """
+    from engine.control.scoring import NOT_SCORED
+
+    scoring = request.scoring or NOT_SCORED
     runs = []
     for count in worker_counts:
-        asked = msgspec.structs.replace(request, worker_count=count, retries=INFRA_RETRIES)
+        asked = msgspec.structs.replace(request, worker_count=count, retries=INFRA_RETRIES, scoring=scoring)
         runs.append(control.start(asked))
         watch(runs[-1])
     return control.compare_results(runs)

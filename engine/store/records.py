@@ -124,6 +124,19 @@ class Spec(msgspec.Struct, kw_only=True):
     active_workspace_dir: str | None = None
 
 
+class EndedAs(msgspec.Struct, kw_only=True):
+    """How a run stood that is scored again, and stands again afterwards. kind: of the attempt that played
+    it."""
+
+    kind: Literal["run", "play"] = "run"
+    status: RunStatus
+    error: str | None = None
+    finished_at: str | None = None
+
+
+JobKind = Literal["run", "score", "play"]
+
+
 class Job(msgspec.Struct, kw_only=True):
     """job.json: who runs it, and what was intended. Written by whoever starts the run, never by the run.
 
@@ -131,14 +144,15 @@ class Job(msgspec.Struct, kw_only=True):
     run's processes, or the backend until there is one. cancel_requested_at: the intent to end it, which holds
     until its tree is empty; stop_reason: why it is to end as ``error``, empty where as ``cancelled``. reason:
     why it waits, in words. rerun_errors: what the box failed is played again, too. may_retry: where the box
-    fails this attempt, the run is queued again. admit_charges: resource → MB.
+    fails this attempt, the run is queued again. admit_charges: resource → MB. ended_as: of kind ``score``,
+    which plays nothing. rescore: what is scored is scored again, too, and not only what waits for it.
     """
 
     run_id: str
     state: Literal["queued", "started", "ended"]
     attempt: int = 1
     token: str = ""
-    kind: Literal["run", "score", "play"] = "run"
+    kind: JobKind = "run"
     process: ProcessIdentity | None = None
     cancel_requested_at: str | None = None
     stop_reason: str = ""
@@ -151,6 +165,15 @@ class Job(msgspec.Struct, kw_only=True):
     submitted_at: str = ""
     started_at: str | None = None
     finished_at: str | None = None
+    ended_as: EndedAs | None = None
+    rescore: bool = False
+
+    @property
+    def plays_as(self) -> Literal["run", "play"]:
+        """The kind of an attempt that plays what is left of the run."""
+        if self.kind == "score":
+            return self.ended_as.kind if self.ended_as else "run"
+        return self.kind
 
 
 class EpisodeRow(msgspec.Struct, kw_only=True):

@@ -1,0 +1,77 @@
+"""What came of a run's scoring, over all of its episodes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import msgspec
+
+from engine.scoring.exporting import SinkReport, fold_exports
+from engine.scoring.reading import read_scoring
+from engine.scoring.spec import ScoringError, SinkSpec
+from engine.store.records import EpisodeRow, EpisodeWaits, Spec
+from engine.store.rundir import RunDir, RunDirError
+from engine.store.runs import read_rows
+from engine.store.scores import Measured
+
+
+class ScoringReport(msgspec.Struct, kw_only=True):
+    """passed, failed, undecided: episodes by their verdict. pending: episodes whose scores are not final.
+    waiting: what each of those waits for that a running process has taken up, the longest wait first.
+    unmeasured: metric → episodes in which it was asked for and not measured. not_collected: episodes whose
+    trace could not be fetched. sinks: what came of the exports to each."""
+
+    passed: int = 0
+    failed: int = 0
+    undecided: int = 0
+    pending: int = 0
+    waiting: list[EpisodeWaits] = []
+    unmeasured: dict[str, int] = {}
+    not_collected: int = 0
+    sinks: list[SinkReport] = []
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was asked of it."""
+        return self == ScoringReport()
+
+
+def scoring_report(run: RunDir) -> ScoringReport:
+    """The report of a run as it stands."""
+    rows, waiting = read_rows(run), []
+    try:
+        spec = run.read_spec()
+        progress = run.read_progress()
+        waiting = progress.scoring if progress else []
+    except RunDirError:
+        spec = None
+    report = report_of(rows, _sinks(spec))
+    report.waiting = waiting if report.pending else []
+    return report
+
+
+def report_of(rows: Sequence[EpisodeRow], sinks: Sequence[SinkSpec] = ()) -> ScoringReport:
+    """The report of these rows. ``sinks``: those that were asked for."""
+    scored = [row for row in rows if row.scoring != "none"]
+    unmeasured = Counter(
+        metric
+        for row in scored
+        for metric in {score.metric for score in row.scores if not isinstance(score, Measured)}
+    )
+    return ScoringReport(
+        passed=sum(row.verdict is True for row in scored),
+        failed=sum(row.verdict is False for row in scored),
+        undecided=sum(row.verdict is None for row in scored),
+        pending=sum(row.scoring == "pending" for row in scored),
+        unmeasured=dict(sorted(unmeasured.items())),
+        not_collected=sum((row.failure or {}).get("stage") == "collect" for row in scored),
+        sinks=fold_exports(scored, sinks),
+    )
+
+
+def _sinks(spec: Spec | None) -> Sequence[SinkSpec]:
+    try:
+        return read_scoring(spec.scoring).sinks if spec is not None and spec.scoring else ()
+    except ScoringError:
+        return ()
