@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +13,7 @@ import pytest
 
 from engine.scoring.context import Case, Evidence
 from engine.scoring.graders.swe_bench import SweBench
+from tests.fakes.chat_server import chat_server
 from tests.fakes.real_runs import RUN_DEADLINE_SEC, attempt, finished, make_root, write_run
 from tests.nodesets.test_published import evaltower
 from tests.nodesets.workspace_player import NODESET, DeskCompute, desk, write_cases
@@ -102,3 +106,63 @@ def test_the_command_line_runs_any_harness_on_any_cases(tmp_path: Path) -> None:
     assert (code, summary["completed_count"]) == (0, 2)
     assert [row["episode_id"] for row in summary["episodes"]] == ["case_0", "case_1"]
     assert "+do it big" in (run / "episodes" / "ep0000" / "log.jsonl").read_text("utf-8")
+
+
+SAID = (
+    "I look around.\n```sh\ncat spans.py; pwd\n```",
+    "I forget how to answer.",
+    "```sh\ntrue\n```",
+    "```bash\nsed -i 's/in spans:/in sorted(spans):/' spans.py\n```",
+    "```\nsubmit\n```",
+)
+
+
+def turn(body: dict[str, Any]) -> str:
+    """The next line of an agent that has said so many."""
+    return SAID[sum(message["role"] == "assistant" for message in body["messages"])]
+
+
+def test_a_model_mends_an_issue_by_shell_commands_until_it_submits(tmp_path: Path) -> None:
+    root = make_root(tmp_path)
+    graph = json.loads((NODESET / "graphs" / "swe_shell.json").read_text("utf-8"))
+    with chat_server(answer=turn) as server:
+        profile = f'[profiles.local]\nbase_url = "{server.url}"\nmodel = "tiny"\nactive = true\n'
+        (root / "evaltower.toml").write_text(profile)
+        run = finished(root, graph, episode_indices=[3], episode_count=1)
+    (row,) = run.read_summary().episodes
+    assert (row.status, row.termination, row.step_count) == ("completed", "stopped", 5), row.error
+    assert row.metrics == {"files_changed": 1}
+    asked = [body["messages"][-1]["content"] for body in server.bodies]
+    assert asked[0].startswith("merge() loses the end of a span")
+    assert asked[1].endswith("$EVALTOWER_WORKSPACE\n")
+    assert asked[3] == "(it printed nothing)"
+    assert asked[2] == "There is no command: give one between ```sh and ```.\n"
+
+
+ORPHANS = """
+import asyncio, psutil, sys
+from engine.components.loading import load_nodeset
+
+async def main(home, cases, mark):
+    nodeset = load_nodeset(home, "env_workspace")
+    await nodeset.initialize()
+    panel = nodeset.env_panel()
+    panel._context = {"nodeset": nodeset}
+    await panel.on_field_change("cases", cases)
+    assert (await panel.on_action("play", {}))["ok"]
+    hidden = f"env -i setsid sh -c 'touch up; exec sleep {mark}' >/dev/null 2>&1 &"
+    await panel.on_action("exec", {"command": f"({hidden}); while [ ! -e up ]; do sleep 0.01; done"})
+    print(sum(process.info["cmdline"] == ["sleep", mark] for process in psutil.process_iter(["cmdline"])))
+    await nodeset.shutdown()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+def test_in_its_own_process_not_even_what_hides_outlives_its_command(tmp_path: Path) -> None:
+    mark = str(10_000_000 + os.getpid())
+    words = (sys.executable, "-c", ORPHANS, str(NODESET), str(write_cases(tmp_path, {})), mark)
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=True, cwd=NODESET.parents[1], timeout=60
+    )
+    assert done.stdout.strip() == "0"
