@@ -115,7 +115,7 @@ def _encoded(span: Span, trace_id: str, item: ExportItem) -> dict[str, Any]:
 
 def _score(score: ScorePayload, trace_id: str, ids: Ids) -> dict[str, Any]:
     found = {
-        "id": ids.uuid(f"score#{score.position}"),
+        "id": ids.uuid(f"score#{score.key}"),
         "traceId": trace_id,
         "name": score.name,
         "value": score.value,

@@ -57,7 +57,7 @@ class LangSmithSink(Sink):
         problems = []
         for score in scores:
             answer = await self._feedback(_feedback(score, placed.external_id, session, ids))
-            if not answer.ok and answer.status != 409:
+            if not answer.ok:
                 problems.append(f"{score.name}: {answer.problem}")
         return refused(problems, len(scores))
 
@@ -79,6 +79,9 @@ class LangSmithSink(Sink):
         if answer.status == 404:
             await asyncio.sleep(RETRY_SEC)
             answer = await self.platform.post("/feedback", body, taken=ANY)
+        if answer.status == 409:  # it is there, maybe from before the episode was scored again
+            said = {name: body.get(name) for name in ("score", "value", "comment")}
+            answer = await self.platform.patch(f"/feedback/{body['id']}", said)
         return answer
 
     async def _found_session(self) -> Session:
@@ -146,7 +149,7 @@ def _parts(runs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, Any]]:
 def _feedback(score: ScorePayload, run_id: str, session: Session, ids: Ids) -> dict[str, Any]:
     now = datetime.now(UTC).isoformat()
     found = {
-        "id": ids.uuid(f"score#{score.position}"),
+        "id": ids.uuid(f"score#{score.key}"),
         "run_id": run_id,
         "trace_id": run_id,
         "key": score.name,

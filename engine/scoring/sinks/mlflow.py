@@ -20,6 +20,9 @@ API = "/api/3.0/mlflow/traces"
 EXPORT_ID = "evaltower.export_id"
 LONGEST_PREVIEW = 1_000
 
+_SAID = ("feedback", "rationale", "metadata")
+"""What of an assessment may be another when an episode is scored again."""
+
 
 class MlflowSink(Sink):
     def __init__(self, spec: SinkSpec, platform: Platform) -> None:
@@ -50,13 +53,19 @@ class MlflowSink(Sink):
         self, item: ExportItem, placed: Placed, scores: Sequence[ScorePayload], ids: Ids
     ) -> str | None:
         path = f"{API}/{quote(placed.external_id, safe='')}"
-        there = await self._exported(path) if item.idempotency_key else set()
+        there = await self._exported(path) if item.idempotency_key else {}
         problems = []
         for score in scores:
-            export_id = ids.of(f"score#{score.position}", 32)
-            if export_id in there:
+            found = _assessment(score, ids.of(f"score#{score.key}", 32))
+            earlier = there.get(found["metadata"][EXPORT_ID])
+            if earlier is None:
+                answer = await self.platform.post(f"{path}/assessments", {"assessment": found}, taken=ANY)
+            elif any(earlier.get(name, "") != found.get(name, "") for name in _SAID):
+                place = f"{path}/assessments/{quote(str(earlier.get('assessment_id')), safe='')}"
+                change = {"assessment": found, "update_mask": ",".join(_SAID)}
+                answer = await self.platform.patch(place, change)
+            else:
                 continue
-            answer = await self.platform.post(f"{path}/assessments", _assessment(score, export_id), taken=ANY)
             if not answer.ok:
                 problems.append(f"{score.name}: {answer.problem}")
         return refused(problems, len(scores))
@@ -68,11 +77,12 @@ class MlflowSink(Sink):
         page = f"{self.platform.endpoint}/#/experiments/{experiment}/traces"
         return f"{page}?selectedEvaluationId={external_id}"
 
-    async def _exported(self, path: str) -> set[str]:
-        """Which of our scores the trace has: MLflow would take each of them a second time."""
+    async def _exported(self, path: str) -> dict[str, Mapping[str, Any]]:
+        """Those of our scores that the trace has: MLflow would take each of them a second time."""
         answer = await self.platform.get(path)
-        found = [entry.get("metadata") for entry in answer.entries("trace", "trace_info", "assessments")]
-        return {str(entry[EXPORT_ID]) for entry in found if isinstance(entry, Mapping) and EXPORT_ID in entry}
+        found = answer.entries("trace", "trace_info", "assessments")
+        told = [(entry.get("metadata"), entry) for entry in found]
+        return {str(m[EXPORT_ID]): entry for m, entry in told if isinstance(m, Mapping) and EXPORT_ID in m}
 
     async def _experiment(self) -> str:
         """The experiment's id: given, or found by its name."""
@@ -116,4 +126,4 @@ def _assessment(score: ScorePayload, export_id: str) -> dict[str, Any]:
     }
     if score.comment:
         found["rationale"] = score.comment
-    return {"assessment": found}
+    return found

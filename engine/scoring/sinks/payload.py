@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -19,10 +20,10 @@ LONGEST_TEXT = 200_000
 
 @dataclass(frozen=True, slots=True)
 class ScorePayload:
-    """``source``: the model of the judge that gave it, else ``evaltower:<run id>``. ``position``: among the
-    episode's scores."""
+    """``source``: the model of the judge that gave it, else ``evaltower:<run id>``. ``key``: what tells it
+    from the episode's other scores, whichever there are when it is scored again."""
 
-    position: int
+    key: str
     name: str
     value: float
     passed: bool | None
@@ -55,7 +56,7 @@ def score_payloads(
     """The measured scores, in their order."""
     return [
         ScorePayload(
-            position=position,
+            key=key,
             name=score.metric,
             value=score.value,
             passed=score.passed,
@@ -65,7 +66,7 @@ def score_payloads(
             comment=clip(comment(score.detail), LONGEST_COMMENT),
             grader_id=score.grader_id,
         )
-        for position, score in enumerate(scores)
+        for key, score in _keyed(scores)
         if isinstance(score, Measured) and isfinite(score.value)
     ]
 
@@ -111,6 +112,14 @@ def refused(problems: Sequence[str], total: int) -> str | None:
     if not problems:
         return None
     return problems[0] if total == 1 else f"{len(problems)} of {total} scores were refused: {problems[0]}"
+
+
+def _keyed(scores: Iterable[Score]) -> Iterator[tuple[str, Score]]:
+    seen: Counter[str] = Counter()
+    for score in scores:
+        called = f"{score.grader_id}#{score.metric}"
+        seen[called] += 1
+        yield f"{called}#{seen[called]}", score
 
 
 def _judge_id(metric: str) -> str:

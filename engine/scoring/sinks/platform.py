@@ -95,6 +95,11 @@ class Platform:
         send = partial(self._client.post, content=body, params=params)
         return self._taken(await self._once("POST", path, send, told), path, taken)
 
+    async def patch(self, path: str, data: Any) -> Answer:
+        """Send JSON; whatever the platform answers. ExportError where nothing whole came back."""
+        send = partial(self._client.patch, content=self._strike(strict_json.encode(data)))
+        return await self._once("PATCH", path, send, {"Content-Type": "application/json"})
+
     async def post_parts(self, path: str, parts: Mapping[str, Any], *, taken: Collection[int] = ()) -> Answer:
         """Send named JSON parts as multipart/form-data; the same errors."""
         bodies = {name: self._strike(strict_json.encode(data)) for name, data in parts.items()}

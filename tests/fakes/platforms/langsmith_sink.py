@@ -33,6 +33,9 @@ class LangSmithSink(SinkServer):
             return self._run(seen.body)
         if seen.path == "/feedback":
             return self._feedback(seen.body)
+        if seen.method == "PATCH" and seen.path.startswith("/feedback/"):
+            self.feedback[seen.path.rpartition("/")[2]] |= seen.body
+            return 200, {}
         if seen.path == "/sessions":
             session = {"id": SESSION, "tenant_id": TENANT, "name": seen.query["name"]}
             session |= {"reference_dataset_id": None, "start_time": "2026-01-01T00:00:00+00:00"}

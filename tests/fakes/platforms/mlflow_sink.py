@@ -1,4 +1,4 @@
-"""MLflow 3 as it is written to: StartTrace, OTLP/JSON spans, assessments."""
+"""MLflow 3 as it is written to: StartTrace, OTLP/JSON spans, assessments and changes of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class MlflowSink(SinkServer):
             return 200, {"trace": {"trace_info": info}}
         if seen.path == "/v1/traces":
             return (200, {}) if seen.headers.get("x-mlflow-experiment-id") else (422, "experiment id missing")
-        if not (match := re.fullmatch(rf"{API}/([^/]+)(/assessments)?", seen.path)):
+        if not (match := re.fullmatch(rf"{API}/([^/]+)(/assessments(?:/([^/]+))?)?", seen.path)):
             return 404, "no such route"
         trace = self.traces.get(match[1])
         if trace is None:
@@ -39,10 +39,15 @@ class MlflowSink(SinkServer):
         if not match[2]:
             return 200, {"trace": {"trace_info": trace}}
         assessment = seen.body["assessment"]
+        if seen.method == "PATCH":
+            (there,) = (one for one in trace["assessments"] if one["assessment_id"] == match[3])
+            there |= {name: assessment.get(name, "") for name in seen.body["update_mask"].split(",")}
+            return 200, {"assessment": there}
         if assessment["assessment_name"] in self.refuses:
             return 400, {"error_code": "INVALID_PARAMETER_VALUE", "message": "no such assessment"}
-        trace["assessments"].append(assessment)
-        return 200, {"assessment": assessment}
+        taken = {**assessment, "assessment_id": f"a-{len(trace['assessments'])}"}
+        trace["assessments"].append(taken)
+        return 200, {"assessment": taken}
 
     def assessments(self, trace_id: str) -> list[dict[str, Any]]:
         return list(self.traces[trace_id]["assessments"])

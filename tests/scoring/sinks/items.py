@@ -14,9 +14,15 @@ JUDGED = Measured(
 )
 CRITERION = Measured(grader_id="tone", metric="judge:tone:warmth", value=0.5)
 NOT_MEASURED = Unmeasured(grader_id="cost", metric="usd", reason="missing_evidence", retryable=True)
+REJUDGED = Measured(
+    grader_id="tone", metric="judge:tone", value=0.5, passed=True, detail={"reason": "on reflection, fine"}
+)
 BROKEN = Invalid(grader_id="odd", metric="odd", reason="contract_violation", detail="nan")
 
 SCORES: list[Score] = [PASSED, NOT_MEASURED, JUDGED, CRITERION, BROKEN]
+SCORED_AGAIN: list[Score] = [NOT_MEASURED, REJUDGED, PASSED, CRITERION]
+"""As they are after another grader, and other words of the judge."""
+
 NAMES = ["tests_pass", "judge:tone", "judge:tone:warmth"]
 
 EVENTS: list[dict[str, Any]] = [

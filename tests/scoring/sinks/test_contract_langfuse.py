@@ -10,7 +10,7 @@ from engine.scoring.spec import SinkSpec
 from tests.fakes.platforms.langfuse_sink import LangfuseSink
 from tests.fakes.platforms.otlp_sink import flat, spans_of
 from tests.fakes.platforms.sink_server import running, says
-from tests.scoring.sinks.items import NAMES, item
+from tests.scoring.sinks.items import NAMES, SCORED_AGAIN, item
 
 SECRET = "pk-lf-1:sk-lf-2"
 TRACES, SCORES, INGESTION = "/api/public/otel/v1/traces", "/api/public/scores", "/api/public/ingestion"
@@ -123,6 +123,17 @@ async def test_the_same_key_gives_the_same_trace_and_scores(client: httpx.AsyncC
         other = await sink.export(item(key="k2"))
         assert other.external_id != first.external_id
         assert len(server.scores) == 6
+
+
+async def test_what_an_episode_scored_again_has_replaces_what_it_had(client: httpx.AsyncClient) -> None:
+    async with running(LangfuseSink()) as server:
+        sink = make_sink(_spec(server), SECRET, client)
+        await sink.export(item(key="k"))
+        await sink.export(item(key="k", scores=SCORED_AGAIN))
+
+        found = {score["name"]: score["value"] for score in server.scores.values()}
+        assert (list(found), len(server.scores)) == (NAMES, 3)
+        assert found["judge:tone"] == 0.5
 
 
 async def test_a_link_that_cannot_be_had_is_no_failure(client: httpx.AsyncClient) -> None:

@@ -7,7 +7,7 @@ from engine.scoring.sinks import ExportError, make_sink
 from engine.scoring.spec import SinkSpec
 from tests.fakes.platforms.langsmith_sink import SESSION, TENANT, LangSmithSink
 from tests.fakes.platforms.sink_server import running, says
-from tests.scoring.sinks.items import NAMES, item
+from tests.scoring.sinks.items import NAMES, SCORED_AGAIN, item
 
 
 def _spec(server: LangSmithSink, project: str = "evals") -> SinkSpec:
@@ -92,6 +92,18 @@ async def test_the_same_key_gives_the_same_run_and_feedback(client: httpx.AsyncC
         assert first.external_id == again.external_id != other.external_id
         assert (first.error, again.error) == (None, None)
         assert len(server.feedback) == 6
+
+
+async def test_what_an_episode_scored_again_has_replaces_what_it_had(client: httpx.AsyncClient) -> None:
+    async with running(LangSmithSink()) as server:
+        sink = make_sink(_spec(server), None, client)
+        await sink.export(item(key="k"))
+        outcome = await sink.export(item(key="k", scores=SCORED_AGAIN))
+
+        assert outcome.error is None
+        found = {one["key"]: (one["score"], one["comment"]) for one in server.feedback.values()}
+        assert (list(found), len(server.feedback)) == (NAMES, 3)
+        assert found["judge:tone"] == (0.5, "on reflection, fine")
 
 
 async def test_feedback_that_is_refused_does_not_keep_the_others_out(client: httpx.AsyncClient) -> None:

@@ -8,7 +8,7 @@ from engine.scoring.spec import SinkSpec
 from tests.fakes.platforms.mlflow_sink import API, MlflowSink
 from tests.fakes.platforms.otlp_sink import spans_of
 from tests.fakes.platforms.sink_server import dies, running, says
-from tests.scoring.sinks.items import NAMES, item
+from tests.scoring.sinks.items import NAMES, SCORED_AGAIN, item
 
 
 def _spec(server: MlflowSink, experiment: str = "7") -> SinkSpec:
@@ -111,6 +111,23 @@ async def test_an_export_that_is_repeated_leaves_each_score_once(client: httpx.A
         assert first.external_id == again.external_id != other.external_id
         names = [one["assessment_name"] for one in server.assessments(again.external_id)]
         assert sorted(names) == sorted(NAMES)
+
+
+async def test_what_an_episode_scored_again_has_replaces_what_it_had(client: httpx.AsyncClient) -> None:
+    async with running(MlflowSink()) as server:
+        sink = make_sink(_spec(server), None, client)
+        await sink.export(item(key="run/ep3"))
+        outcome = await sink.export(item(key="run/ep3", scores=SCORED_AGAIN))
+
+        assert outcome.error is None
+        found = {one["assessment_name"]: one for one in server.assessments(outcome.external_id)}
+        assert list(found) == NAMES
+        assert found["judge:tone"]["feedback"] == {"value": 0.5}
+        assert found["judge:tone"]["rationale"] == "on reflection, fine"
+        assert found["judge:tone"]["metadata"]["pass"] == "true"
+        assert (
+            len([seen for seen in server.seen if seen.method == "PATCH"]) == 1
+        )  # the others are as they were
 
 
 async def test_a_platform_that_dies_between_scores_leaves_what_is_known_of_the_trace(
