@@ -90,8 +90,7 @@ async def _missed(means: Means, row: EpisodeRow, folder: Path, files: Files) -> 
         row = msgspec.structs.replace(row, failure=failure)
         row = with_scores(row, [*_merged(means, row, scores), *_of_judges(row)], means.spec.verdict)
         _put(row, Stage(name="grade", started_at=now(), finished_at=now(), error=told, error_class="infra"))
-    if means.spec.trace.kind == "file" and not has_been(row, "collect"):
-        _put(row, Stage(name="collect", started_at=now(), finished_at=now(), error=told, error_class="infra"))
+    if means.spec.trace.kind == "file" and not has_been(row, "materialise") and not failed_to_collect(row):
         row = await not_collected(means, row, folder, files, told, retryable=False)
     return row
 

@@ -17,7 +17,6 @@ from engine.scoring.scored import Files, Means, Told, is_gradable, is_scored, st
 from engine.scoring.sources.base import CollectError
 from engine.scoring.sources.file import RUN_ID, FileSource
 from engine.scoring.sources.file import read_events as read_events_of
-from engine.scoring.spans import Event
 from engine.store.records import EpisodeRow
 from engine.store.scores import Stage
 from engine.store.strict_json import encode_indented
@@ -44,12 +43,9 @@ async def score_held(
     if means.holders:
         told(row, "grade")
         row = await _graded(means, row, folder, compute, snapshot)
-    if means.spec.trace.kind == "file":
-        told(row, "collect")
-        row = await _trace_file(means, row, folder, compute, files)
-    if snapshot is not None and (means.observers or means.judges or means.waits_for_backend):
+    if _reference(means, snapshot) or means.spec.trace.kind == "file":
         told(row, "materialise")
-        await _materialise(row, folder, compute, files, snapshot)
+        row = await _materialise(means, row, folder, compute, files, _reference(means, snapshot))
     return row
 
 
@@ -84,39 +80,51 @@ async def _graded(
     return with_scores(row, merge_in_order(graded), means.spec.verdict)
 
 
-async def _materialise(
-    row: EpisodeRow, folder: Path, compute: Compute, files: Files, snapshot: dict[str, Any]
-) -> None:
-    """Fetch the picture that the snapshot only names, while it can be had; without it grading goes on."""
+def _reference(means: Means, snapshot: dict[str, Any] | None) -> str:
+    """What the snapshot only names of a picture that is looked at later; empty where there is none."""
+    if snapshot is None or snapshot.get("screenshot"):
+        return ""
     reference = snapshot.get("screenshotRef")
-    if not isinstance(reference, str) or not reference or snapshot.get("screenshot"):
-        return
-    with stage(row, "materialise") as begun:
-        try:
-            await files.write_bytes(folder / MATERIALISED, await compute.read_file(reference))
-        except NotMeasured as error:
-            begun.error, begun.error_class = str(error), "infra"
-            log.warning("%s: the picture of its snapshot cannot be had: %s", folder.name, error)
+    looked_at = means.observers or means.judges or means.waits_for_backend
+    return reference if looked_at and isinstance(reference, str) else ""
 
 
-async def _trace_file(
-    means: Means, row: EpisodeRow, folder: Path, compute: Compute, files: Files
+async def _materialise(
+    means: Means, row: EpisodeRow, folder: Path, compute: Compute, files: Files, picture: str
 ) -> EpisodeRow:
-    """Take over the events that the agent left in a file: of its environment, else of this machine."""
+    """Fetch what is looked at later and can be had only now: a picture, and the trace that the agent left in
+    a file. Without the picture grading goes on."""
+    lost = ""
+    with stage(row, "materialise") as begun:
+        if picture:
+            begun.error = await _take_picture(folder, compute, files, picture)
+        if means.spec.trace.kind == "file":
+            lost = await _take_trace(means, folder, compute, files)
+            begun.error = lost or begun.error
+        begun.error_class = "infra" if begun.error else None
+    return await not_collected(means, row, folder, files, lost, retryable=False) if lost else row
+
+
+async def _take_picture(folder: Path, compute: Compute, files: Files, reference: str) -> str | None:
+    """Why it cannot be had, where it cannot."""
+    try:
+        await files.write_bytes(folder / MATERIALISED, await compute.read_file(reference))
+    except NotMeasured as error:
+        log.warning("%s: the picture of its snapshot cannot be had: %s", folder.name, error)
+        return str(error)
+    return None
+
+
+async def _take_trace(means: Means, folder: Path, compute: Compute, files: Files) -> str:
+    """From the environment, else from this machine. Why it cannot be had, where it cannot."""
     key = correlation_id(means.run_id, folder)
     path = means.spec.trace.endpoint.replace(RUN_ID, key)
-    with stage(row, "collect") as begun:
-        try:
-            await put(folder, await _events_of(path, compute, key), files)
-        except (NotMeasured, CollectError) as error:
-            begun.error, begun.error_class = str(error), "infra"
-    if begun.error is None:
-        return row
-    return await not_collected(means, row, folder, files, begun.error, retryable=False)
-
-
-async def _events_of(path: str, compute: Compute, key: str) -> list[Event]:
     try:
-        return read_events_of(await compute.read_file(path))
-    except ComputeUnsupported:
-        return await FileSource(path).fetch(key)
+        try:
+            events = read_events_of(await compute.read_file(path))
+        except ComputeUnsupported:
+            events = await FileSource(path).fetch(key)
+    except (NotMeasured, CollectError) as error:
+        return str(error) or "it cannot be read"
+    await put(folder, events, files)
+    return ""
