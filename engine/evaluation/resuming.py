@@ -84,6 +84,6 @@ def reopened_summary(run: RunDir, spec: Spec) -> Summary:
 
 def remove_leftovers(run: RunDir) -> None:
     """Remove temporary files of a run process that was killed in the middle of a write."""
-    for name in (run.summary, run.progress, run.graph, run.environment, run.done, run.control):
+    for name in (run.summary, run.progress, run.graph, run.scoring, run.environment, run.done, run.control):
         for left in run.path.glob(f".{name.name}.*.tmp"):
             left.unlink(missing_ok=True)

@@ -141,6 +141,8 @@ class Run:
         remove_leftovers(self._run)
         await self._recorder.start()
         await self._recorder.write(self._run.graph, self._spec.graph)
+        if self._spec.scoring:
+            await self._recorder.write(self._run.scoring, self._spec.scoring)
         await self._prepare()
         await asyncio.gather(*(self._run_worker(worker) for worker in self._workers))
         await self._settle_scoring()

@@ -86,6 +86,7 @@ class ScoreRun:
         means = open_means(self._run, self._spec, self._chat)
         if means is None:
             return
+        await self._recorder.write(self._run.scoring, self._spec.scoring)
         self._means = replace(means, asks_again=self._job.rescore)
         self._scoring = RunScoring(self._means, self._recorder, None, self._failed, in_backend=True)
         for position, (row, folder) in enumerate(self._to_score(self._means)):

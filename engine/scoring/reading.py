@@ -44,13 +44,22 @@ def read_scoring(data: Mapping[str, Any]) -> ScoringSpec:
 
 def scoring_problems(data: Mapping[str, Any], profiles: Mapping[str, Profile]) -> list[Problem]:
     """What keeps a run from being scored so; ``profiles``: of evaltower.toml, which judges name."""
-    spec, problems = _read(data)
-    for place, judge in enumerate(spec.judges if spec is not None else []):
+    problems = _read(data)[1]
+    for place, profile in _asked_profiles(data):
         try:
-            pick(profiles, judge.profile)
+            pick(profiles, profile)
         except ProfileError as error:
             problems.append(problem(f"scoring.judges[{place}].profile", error.message, error.remedy))
     return problems
+
+
+def _asked_profiles(data: Any) -> Iterator[tuple[int, str]]:
+    """(Place, profile) of each judge: whatever else is wrong with the request."""
+    judges = data.get("judges") if isinstance(data, Mapping) else None
+    for place, judge in enumerate(judges if isinstance(judges, list) else []):
+        profile = judge.get("profile", "") if isinstance(judge, Mapping) else None
+        if isinstance(profile, str):
+            yield place, profile
 
 
 def _read(data: Any) -> tuple[ScoringSpec | None, list[Problem]]:

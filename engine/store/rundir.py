@@ -58,6 +58,11 @@ class RunDir:
         return self.path / "graph.json"
 
     @property
+    def scoring(self) -> Path:
+        """How its episodes are scored: beside its graph, so that a run of that graph is scored alike."""
+        return self.path / "graph.scoring.json"
+
+    @property
     def environment(self) -> Path:
         return self.path / "environment.json"
 
