@@ -16,7 +16,7 @@ Event = Mapping[str, Any]
 
 ENVELOPE = frozenset(
     (
-        *("kind", "t", "at", "timestamp", "step", "node_id", "collected"),
+        *("kind", "t", "at", "timestamp", "step", "node_id", "run_id", "collected"),
         *("trace_id", "span_id", "parent_id", "duration_ms", "spanId", "parentId", "durationMs"),
     )
 )

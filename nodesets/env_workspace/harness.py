@@ -130,7 +130,7 @@ class _Report:
             self._event("error", message=problem)
         outcome = {"exit_code": done.exit_code, "timed_out": done.timed_out}
         tied = {"run_id": order.run_id, "trace_id": telemetry.trace_id(order.run_id)}
-        self._event("env_action", action="command.exit", detail={**outcome, **tied})
+        self._event("env_action", action="command.exit", detail=outcome, **tied)
         # The wall clock decides no verdict: the episode of a harness that it ended is an error, and counted.
         return {"response": answer, **outcome, **({"error": problem} if done.timed_out else {})}
 

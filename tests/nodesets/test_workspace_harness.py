@@ -86,10 +86,9 @@ async def test_without_a_trace_stdout_is_the_answer(player: Desk) -> None:
     ]
     assert player.told("log") == [{"stream": "stderr", "text": "why\n"}]
     (ended,) = player.told("env_action")
-    assert ended["action"] == "command.exit"
-    assert ended["detail"] == {
-        "exit_code": 0,
-        "timed_out": False,
+    assert ended == {
+        "action": "command.exit",
+        "detail": {"exit_code": 0, "timed_out": False},
         "run_id": RUN_ID,
         "trace_id": trace_id(RUN_ID),
     }
