@@ -36,14 +36,14 @@ def waits_in_words(waiting: list[EpisodeWaits]) -> str:
 
 
 def put_scoring(report: ScoringReport, run: str, *, over: bool) -> None:
-    """A run's verdicts, what is not measured, what waits, each sink; nothing of one that is not scored."""
+    """A run's verdicts, what is not measured, what waits, each sink; nothing of one that is not scored.
+
+    The rate of passes is a metric among the others, and withheld as they are.
+    """
     if report.is_empty:
         return
     put()
-    decided = report.passed + report.failed
     rows = [["verdicts", f"{report.passed} passed, {report.failed} failed, {report.undecided} without one"]]
-    if decided:
-        rows.append(["pass rate", f"{number(report.passed / decided)} of {decided} with a verdict"])
     if report.unmeasured:
         told = ", ".join(f"{metric} in {count}" for metric, count in report.unmeasured.items())
         rows.append(["not measured", told])
