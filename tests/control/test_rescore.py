@@ -19,7 +19,7 @@ from tests.control.waiting import wait_for, wait_until_over
 from tests.fakes.chat_server import ChatServer, chat_server, fails, hangs
 from tests.fakes.finished_runs import fake_row, make_run
 from tests.fakes.live_backend import LiveControl, live
-from tests.fakes.platforms.double import running
+from tests.fakes.platforms.double import Double, running
 from tests.fakes.platforms.jaeger import JaegerDouble
 from tests.fakes.scored_runs import GRAPH, JUDGED, STEPS, all_values, scored_root, verdict
 
@@ -152,6 +152,30 @@ def test_a_backend_that_dies_leaves_it_queued_to_be_scored(graded: Path, server:
         wait_until_let_go(control, run)
         assert control.show(run).status == "completed"
         assert [row["judge:quality"] for row in all_values(folder(graded, run))] == [0.75, 0.75]
+
+
+async def test_an_export_that_failed_is_tried_again_and_the_secret_of_its_platform_is_nowhere(
+    graded: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "s3cr3t-0123456789-abcdefghij"
+    monkeypatch.setenv("EVALTOWER_SECRET_INGEST", secret)
+    async with running(Double(lets_in=("Authorization", "another"))) as platform:  # tells what it was sent
+        sink = {"name": "ours", "kind": "otlp", "endpoint": platform.url, "auth_secret": "INGEST"}
+        with live(graded) as control:
+            asked = request(graded, {"graders": [STEPS], "sinks": [sink]})
+            run = await asyncio.to_thread(control.start, asked)
+            await asyncio.to_thread(wait_until_let_go, control, run)
+            sent = len(platform.asked)
+            assert sent >= 2
+            assert any(secret in told.headers["Authorization"] for told in platform.asked)
+            await asyncio.to_thread(control.rescore, run)
+            await asyncio.to_thread(wait_until_let_go, control, run)
+            assert len(platform.asked) == 2 * sent
+            (report,) = control.scoring(run).sinks
+            assert (report.status, len(report.cases)) == ("failed", 2)
+            assert "401" in report.message
+        for path in (graded / "outputs").rglob("*"):
+            assert not path.is_file() or secret.encode() not in path.read_bytes(), path
 
 
 def spans(run: str, episode: int) -> dict[str, Any]:
