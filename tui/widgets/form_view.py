@@ -128,7 +128,8 @@ class FormView(Pane):
         left, right = ("◂ ", " ▸") if not drawing.ascii else ("< ", " >")
         pieces += [(left, drawing.key), value, (right, drawing.key)] if chosen and field.options else [value]
         if field.problem:
-            pieces.append((f"  {field.problem}", drawing.bad))
+            first, _, more = field.problem.partition("\n")
+            pieces.append((f"  {first}{' and more' if more else ''}", drawing.bad))
         elif field.note:
             pieces.append((f"  {field.note}", dim))
         return pieces
