@@ -146,6 +146,7 @@ class Mlflow(LivePlatform):
             "admin_username": "admin",
             "admin_password": cls._password,
             "authorization_function": "mlflow.server.auth:authenticate_request_basic_auth",
+            "auth_cache_ttl_seconds": "600",  # a password is hashed slowly, and every request has one
         }
         lines = ["[mlflow]", *(f"{name} = {value}" for name, value in settings.items())]
         folder.mkdir(parents=True, exist_ok=True)
