@@ -44,7 +44,7 @@ def run_sec(
 ) -> tuple[RunDir, float]:
     """Wall seconds of a run's process. ``gate``: opened once its last episode is over."""
     selectors = {"journal": str(root / f"{name}.jsonl"), "steps": STEPS, "wait_ms": STEP_MS}
-    asked = {"episode_count": EPISODES, "worker_count": WORKERS, "selectors": selectors}
+    asked: dict[str, Any] = {"episode_count": EPISODES, "worker_count": WORKERS, "selectors": selectors}
     run = write_run(root, GRAPH, **asked, **request)
     began = time.perf_counter()
     with attempt(run) as process:

@@ -185,7 +185,7 @@ class Bench:
 
 def an_episode(index: int = 0, **fields: Any) -> EpisodeRow:
     told = {"status": "completed", "termination": "stopped", "instruction": "tidy up", "seed": 7 + index}
-    return EpisodeRow(**{"episode_index": index, **told, **fields})  # type: ignore[arg-type]
+    return EpisodeRow(**{"episode_index": index, **told, **fields})
 
 
 def graders(*kinds: str) -> list[AnyGrader]:

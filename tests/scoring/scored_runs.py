@@ -18,7 +18,7 @@ from engine.store.runs import read_rows
 from engine.store.scores import Stage
 from tests.fakes.chat_server import ChatServer
 from tests.fakes.graphs import env_graph
-from tests.fakes.platforms.sink_server import SinkServer, running
+from tests.fakes.platforms.sink_server import AServer, running
 from tests.scoring.judges import a_verdict
 
 GRAPH = env_graph("env_graded")
@@ -99,7 +99,7 @@ def assert_never_held_behind(row: EpisodeRow) -> None:
 
 
 @contextmanager
-def in_thread(server: SinkServer) -> Iterator[SinkServer]:
+def in_thread(server: AServer) -> Iterator[AServer]:
     """A double of a platform, on an event loop of its own."""
     import asyncio
 
