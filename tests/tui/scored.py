@@ -143,32 +143,13 @@ def trace_lines() -> bytes:
     """Events of the run's own nodes, and of a platform."""
     node = {"timestamp": moment(50), "step": 0, "node_id": "ask"}
     late = {"timestamp": moment(48.5), "step": 1, "node_id": "ask"}
+    platform = {"t": 0.0, "collected": True}
     events: list[dict[str, Any]] = [
         {**node, "kind": "message", "role": "user", "text": "Where is the pen?"},
-        {
-            **node,
-            "kind": "llm_call",
-            "model": "tiny",
-            "cost": {"prompt_tokens": 12, "usd": 0.002},
-            "latency_ms": 812.5,
-        },
+        {**node, "kind": "llm_call", "model": "tiny", "cost": {"usd": 0.002}, "latency_ms": 812.5},
         {**late, "kind": "message", "role": "assistant", "text": "On the desk.\nI looked."},
-        {
-            "kind": "tool_call",
-            "t": 0.0,
-            "id": "c1",
-            "name": "open",
-            "args": {"what": "drawer"},
-            "collected": True,
-        },
-        {
-            "kind": "tool_result",
-            "t": 1200.0,
-            "id": "c1",
-            "ok": False,
-            "output": "it is stuck",
-            "collected": True,
-        },
-        {"kind": "error", "t": 1300.0, "message": "gave up on the drawer", "collected": True},
+        {**platform, "kind": "tool_call", "id": "c1", "name": "open", "args": {"what": "drawer"}},
+        {**platform, "kind": "tool_result", "t": 1200.0, "id": "c1", "ok": False, "output": "it is stuck"},
+        {**platform, "kind": "error", "t": 1300.0, "message": "gave up on the drawer"},
     ]
     return b"".join(json.dumps(event).encode() + b"\n" for event in events)

@@ -38,6 +38,7 @@ async def form(pilot: Pilot[Any]) -> None:
     await settled(pilot)
     await pilot.press("n")
     await until(pilot, lambda: isinstance(centre.view, LaunchView) and centre.view.form.offer is not None)
+    await until(pilot, lambda: isinstance(centre.view, LaunchView) and centre.view.form.scored is not None)
     assert isinstance(centre.clock, FakeClock)
     centre.clock.advance(0.4)
     await until_seen(pilot, "fits now on GPU 1")

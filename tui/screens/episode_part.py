@@ -13,7 +13,7 @@ from tui.actions import Action, Fact, Scope
 from tui.episode.places import EPISODE, Ending, Place, PlaceError, failed_beside, place_by, read_ending
 from tui.episode.session import EVERY_SEC
 from tui.panes.runs import run_facts
-from tui.screens.base import View
+from tui.screens.base import Copies, View
 from tui.screens.log_tools import open_file
 
 
@@ -39,6 +39,10 @@ class EpisodePart(View):
 
     def failed(self, problem: str) -> None:
         """There is no such episode."""
+
+    def copies(self) -> Copies:
+        """What ``y`` offers, wherever the keys are."""
+        return {}
 
     @property
     def file(self) -> Path | None:
@@ -94,6 +98,10 @@ class EpisodePart(View):
                 self.centre.spawn(self._go_beside(forward=action_id == "scores.next_episode"))
             case "scores.editor" if self.file is not None:
                 self.centre.spawn(open_file(self.centre, self.file))
+            case "global.copy":
+                self.centre.offer_copies(self.copies())
+            case "global.save":
+                self.centre.save_copy(self.copies())
             case "scores.scores" | "scores.trace":
                 self._turn_to(action_id.partition(".")[2])
             case _:

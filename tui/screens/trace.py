@@ -158,10 +158,6 @@ class TraceView(EpisodePart):
             self._activate(self.table)
         elif action_id in ("scores.next_error", "scores.previous_error"):
             self._jump(forward=action_id == "scores.next_error")
-        elif action_id == "global.copy":
-            self.centre.offer_copies(self.copies())
-        elif action_id == "global.save":
-            self.centre.save_copy(self.copies())
         else:
             done = await super().do(action_id)
             self._name_parts()
