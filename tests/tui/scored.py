@@ -123,11 +123,13 @@ def waits(index: int, what: str, seconds: float) -> EpisodeWaits:
 
 
 def scored_control(root: Path = Path("/nowhere"), *, live: bool = False) -> FakeControl:
-    """One run of :func:`scored_rows`; ``live``: it goes on, and two of them wait."""
-    rows = scored_rows() if live else [row for row in scored_rows() if row.scoring == "final"]
+    """One run of :func:`scored_rows`; ``live``: it goes on, and two of them wait; else all are final, and
+    twelve more passed."""
+    more = [scored_row(index) for index in range(8, 20)]
+    rows = scored_rows() if live else [*scored_rows()[:6], *more]
     workers = busy_workers(2) if live else ()
     report = fake_report(
-        RUN, "running" if live else "completed", rows=rows, total=12, label="tidy", workers=workers
+        RUN, "running" if live else "completed", rows=rows, total=12 if live else 18, label="tidy", workers=workers
     )
     report.path = str(root / "outputs" / "eval_runs" / RUN)
     if live:

@@ -155,12 +155,12 @@ async def test_the_numbers_tell_verdicts_and_each_sink() -> None:
         await settled(pilot)
         await pilot.press("5", "plus", "plus")
         for told in (
-            "4 passed, 1 failed, 1 without one",
+            "16 passed, 1 failed, 1 without one; pass rate 0.941 [0.730, 0.990]",
             "answer_match in 1, judge:helpful in 1, score in 1",
             "1 could not be collected",
-            "lab (mlflow)  partial  5/6 episodes",
+            "lab (mlflow)  partial  17/18 episodes",
             "episode 3: 503 no healthy upstream",
-            "lake (otlp)  succeeded  6/6 episodes, 1 not whole",
+            "lake (otlp)  succeeded  18/18 episodes, 1 not whole",
             "A scores again what is left",
         ):
             assert says(app, told), told
