@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.real_runs import make_root
-from tests.scoring.live.platforms import LivePlatform, Mlflow, Phoenix
+from tests.scoring.live.mlflow import Mlflow
+from tests.scoring.live.phoenix import Phoenix
+from tests.scoring.live.platforms import LivePlatform
 from tests.scoring.live.runs import Lab
 from tests.scoring.live.servers import shared
 from tests.scoring.live.venvs import UnreachableError, installed

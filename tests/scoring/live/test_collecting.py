@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.scoring.live.platforms import Mlflow
+from tests.scoring.live.mlflow import Mlflow
 from tests.scoring.live.runs import TESTS_PASS, Lab, collected, values
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
