@@ -53,7 +53,9 @@ def put_scoring(report: ScoringReport, run: str, *, over: bool) -> None:
         now = waits_in_words(report.waiting)
         rows.append(["waiting", f"{report.pending} episodes" + (f": {now}" if now else "")])
     put_table(["scoring", ""], rows)
-    if over and (report.pending or report.not_collected or _unsent(report.sinks)):
+    if over and report.in_backend:
+        put_wrapped("The backend fetches their traces, and goes on with them by itself.")
+    elif over and (report.pending or report.not_collected or _unsent(report.sinks)):
         put_wrapped(f"evaltower rescore {run} does what is left, without playing anything.", "yellow")
     if report.sinks:
         put()

@@ -10,7 +10,7 @@ import msgspec
 from engine.scoring.exporting import SinkReport, fold_exports
 from engine.scoring.reading import read_scoring
 from engine.scoring.spec import ScoringError, SinkSpec
-from engine.store.records import EpisodeRow, EpisodeWaits, Spec
+from engine.store.records import EpisodeRow, EpisodeWaits
 from engine.store.rundir import RunDir, RunDirError
 from engine.store.runs import read_rows
 from engine.store.scores import Measured
@@ -20,7 +20,8 @@ class ScoringReport(msgspec.Struct, kw_only=True):
     """passed, failed, undecided: episodes by their verdict. pending: episodes whose scores are not final.
     waiting: what each of those waits for that a running process has taken up, the longest wait first.
     unmeasured: metric → episodes in which it was asked for and not measured. not_collected: episodes whose
-    trace could not be fetched. sinks: what came of the exports to each."""
+    trace could not be fetched. in_backend: the backend goes on with those that are pending, by itself. sinks:
+    what came of the exports to each."""
 
     passed: int = 0
     failed: int = 0
@@ -29,6 +30,7 @@ class ScoringReport(msgspec.Struct, kw_only=True):
     waiting: list[EpisodeWaits] = []
     unmeasured: dict[str, int] = {}
     not_collected: int = 0
+    in_backend: bool = False
     sinks: list[SinkReport] = []
 
     @property
@@ -39,15 +41,15 @@ class ScoringReport(msgspec.Struct, kw_only=True):
 
 def scoring_report(run: RunDir) -> ScoringReport:
     """The report of a run as it stands."""
-    rows, waiting = read_rows(run), []
     try:
-        spec = run.read_spec()
-        progress = run.read_progress()
-        waiting = progress.scoring if progress else []
-    except RunDirError:
-        spec = None
-    report = report_of(rows, _sinks(spec))
-    report.waiting = waiting if report.pending else []
+        asked = read_scoring(run.read_spec().scoring)
+        progress, job = run.read_progress(), run.read_job()
+    except (RunDirError, ScoringError):
+        return report_of(read_rows(run))
+    report = report_of(read_rows(run), asked.sinks)
+    if report.pending:
+        report.waiting = progress.scoring if progress else []
+        report.in_backend = asked.trace.collect == "control-plane" and job.kind != "score"
     return report
 
 
@@ -68,10 +70,3 @@ def report_of(rows: Sequence[EpisodeRow], sinks: Sequence[SinkSpec] = ()) -> Sco
         not_collected=sum((row.failure or {}).get("stage") == "collect" for row in scored),
         sinks=fold_exports(scored, sinks),
     )
-
-
-def _sinks(spec: Spec | None) -> Sequence[SinkSpec]:
-    try:
-        return read_scoring(spec.scoring).sinks if spec is not None and spec.scoring else ()
-    except ScoringError:
-        return ()
