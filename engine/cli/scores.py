@@ -55,7 +55,7 @@ def put_scoring(report: ScoringReport, run: str, *, over: bool) -> None:
     put_table(["scoring", ""], rows)
     if over and report.in_backend:
         put_wrapped("The backend fetches their traces, and goes on with them by itself.")
-    elif over and (report.pending or report.not_collected or _unsent(report.sinks)):
+    elif over and (report.pending or report.retryable or report.not_collected or _unsent(report.sinks)):
         put_wrapped(f"evaltower rescore {run} does what is left, without playing anything.", "yellow")
     if report.sinks:
         put()

@@ -13,13 +13,14 @@ from engine.scoring.spec import ScoringError, SinkSpec
 from engine.store.records import EpisodeRow, EpisodeWaits
 from engine.store.rundir import RunDir, RunDirError
 from engine.store.runs import read_rows
-from engine.store.scores import Measured
+from engine.store.scores import Measured, Unmeasured
 
 
 class ScoringReport(msgspec.Struct, kw_only=True):
     """passed, failed, undecided: episodes by their verdict. pending: episodes whose scores are not final.
     waiting: what each of those waits for that a running process has taken up, the longest wait first.
-    unmeasured: metric → episodes in which it was asked for and not measured. not_collected: episodes whose
+    unmeasured: metric → episodes in which it was asked for and not measured. retryable: episodes of which
+    another attempt may measure more. not_collected: episodes whose
     trace could not be fetched. in_backend: the backend goes on with those that are pending, by itself. sinks:
     what came of the exports to each."""
 
@@ -29,6 +30,7 @@ class ScoringReport(msgspec.Struct, kw_only=True):
     pending: int = 0
     waiting: list[EpisodeWaits] = []
     unmeasured: dict[str, int] = {}
+    retryable: int = 0
     not_collected: int = 0
     in_backend: bool = False
     sinks: list[SinkReport] = []
@@ -67,6 +69,9 @@ def report_of(rows: Sequence[EpisodeRow], sinks: Sequence[SinkSpec] = ()) -> Sco
         undecided=sum(row.verdict is None for row in scored),
         pending=sum(row.scoring == "pending" for row in scored),
         unmeasured=dict(sorted(unmeasured.items())),
+        retryable=sum(
+            any(isinstance(score, Unmeasured) and score.retryable for score in row.scores) for row in scored
+        ),
         not_collected=sum((row.failure or {}).get("stage") == "collect" for row in scored),
         sinks=fold_exports(scored, sinks),
     )

@@ -81,6 +81,7 @@ def test_a_run_is_shown_with_verdicts_exports_and_what_waits(shell: Shell, run: 
         assert part in told
     scoring = shell("show", "last", "--json").json["scoring"]
     assert (scoring["passed"], scoring["failed"], scoring["undecided"], scoring["pending"]) == (1, 1, 1, 1)
+    assert scoring["retryable"] == 1
     assert [(sink["name"], sink["status"]) for sink in scoring["sinks"]] == [
         ("ours", "partial"),
         ("theirs", "succeeded"),
