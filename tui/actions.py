@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Scope = Literal["global", "runs", "episodes", "log", "lanes", "servers", "form", "play", "copy"]
+Scope = Literal["global", "runs", "episodes", "log", "lanes", "servers", "form", "play", "scores", "copy"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 SCOPE_TITLES: Mapping[Scope, str] = {
     "global": "Everywhere",
@@ -21,6 +21,7 @@ SCOPE_TITLES: Mapping[Scope, str] = {
     "servers": "Shared servers",
     "form": "Form",
     "play": "Play by hand",
+    "scores": "Scores and trace",
     "copy": "After y",
 }
 
@@ -40,6 +41,7 @@ Fact = Literal[
     "mark",
     "view",
     "two runs",
+    "scored",
     "shared nodeset",
     "loaded server",
     "waiting",
@@ -63,6 +65,7 @@ WHY_NOT: Mapping[Fact, str] = {
     "mark": "nothing is marked",
     "view": "there is no view to go back to",
     "two runs": "at least two runs must be in the comparison",
+    "scored": "the episode is not scored",
     "shared nodeset": "every worker of a run has its own process of this nodeset",
     "loaded server": "it is not loaded",
     "waiting": "the run does not wait to be told",
@@ -175,6 +178,12 @@ _RUNS = (
         "Run again what failed or never ran, in the same run.",
         needs=(*_CHANGES, "ended run"),
     ),
+    Action(
+        "runs.rescore",
+        ("A",),
+        "Score again what has ended, without playing anything.",
+        needs=(*_CHANGES, "ended run"),
+    ),
     Action("runs.pause", ("p",), "Pause or go on: nothing new starts.", "pause", ("writable",)),
     Action("runs.hold", ("P",), "Hold this queued run back, or let it go.", needs=(*_CHANGES, "queued run")),
     Action("runs.cancel", ("x",), "Cancel: shows exactly what, and asks.", "cancel", (*_CHANGES, "live run")),
@@ -200,6 +209,8 @@ _EPISODES = (
     Action("episodes.next_episode", ("]",), "Go to the next episode.", needs=("episode",)),
     Action("episodes.follow", ("f",), "Stay on the newest episode, or stop."),
     Action("episodes.editor", ("o",), "Open the episode in $EDITOR or the pager.", needs=("episode",)),
+    Action("episodes.scores", ("a",), "Show the scores, with their reasons.", "scores", ("scored",)),
+    Action("episodes.trace", ("T",), "Show the events of the episode's trace.", needs=("episode",)),
     Action("episodes.link", ("L",), "Let the lanes follow the cursor, or stop."),
 )
 
@@ -208,6 +219,7 @@ _LOG = (
     Action("log.previous_error", ("E",), "Go to the error before."),
     Action("log.next_warning", ("w",), "Go to the next warning."),
     Action("log.previous_warning", ("W",), "Go to the warning before."),
+    Action("log.scores", ("a",), "Show the scores, with their reasons.", "scores", ("scored",)),
     Action("log.next_match", ("n",), "Go to the next match.", needs=("match",)),
     Action("log.previous_match", ("N",), "Go to the match before.", needs=("match",)),
     Action("log.only_matches", ("&",), "Show only the rows that match, or all.", needs=("match",)),
@@ -220,6 +232,7 @@ _LOG = (
     Action("log.next_step", ("}",), "Go to the next step."),
     Action("log.image", ("i",), "Enlarge the image, or make it small again.", needs=("image",)),
     Action("log.editor", ("o",), "Open in $EDITOR or the pager.", needs=("file",)),
+    Action("log.trace", ("T",), "Show the events of the episode's trace.", needs=("episode",)),
     Action("log.link", ("L",), "Let the lanes follow the cursor, or stop."),
     Action("log.diff", ("d",), "Show what changed since the step before.", "diff", ("row",)),
 )
@@ -258,6 +271,7 @@ _FORM = (
     Action("form.start", ("ctrl+g",), "Start what the form asks for.", "start", ("writable",)),
     Action("form.next_value", ("l", "right"), "Take the next value that is offered.", "next"),
     Action("form.previous_value", ("h", "left"), "Take the value before."),
+    Action("form.editor", ("o",), "Open the file that says how it is scored in $EDITOR."),
     Action("form.graph", ("v",), "Show the chosen graph: nodes, wires and problems.", "graph"),
     Action("form.clear", ("d", "delete"), "Set the value back to its default.", "default"),
 )
@@ -269,11 +283,29 @@ _PLAY = (
     Action("play.stop", ("x",), "End it; what was played stays on disk.", "end", ("writable", "live run")),
 )
 
+_SCORES = (
+    Action("scores.next_error", ("e",), "Go to the next thing that went wrong.", "next error"),
+    Action("scores.previous_error", ("E",), "Go to the one before."),
+    Action("scores.previous_episode", ("[",), "Go to the failed episode before."),
+    Action("scores.next_episode", ("]",), "Go to the next failed episode.", "next episode"),
+    Action("scores.scores", ("a",), "Show the scores.", "scores", ("scored",)),
+    Action("scores.trace", ("T",), "Show the events of the trace.", "trace"),
+    Action("scores.editor", ("o",), "Open the file in $EDITOR or the pager.", needs=("file",)),
+    Action(
+        "scores.rescore",
+        ("A",),
+        "Score the run again, without playing anything.",
+        "score again",
+        (*_CHANGES, "ended run"),
+    ),
+)
+
 _COPY = (
     Action("copy.id", ("i",), "Copy the id."),
     Action("copy.path", ("p",), "Copy the path."),
     Action("copy.row", ("y",), "Copy the row as text."),
     Action("copy.command", ("r",), "Copy the command line and the REST call for it."),
+    Action("copy.link", ("l",), "Copy where it was exported to."),
     Action("copy.json", ("j",), "Copy as JSON."),
     Action("copy.error", ("e",), "Copy the error."),
 )
@@ -287,5 +319,6 @@ ACTIONS: tuple[Action, ...] = (
     *_SERVERS,
     *_FORM,
     *_PLAY,
+    *_SCORES,
     *_COPY,
 )

@@ -75,7 +75,7 @@ def _text(value: Any) -> str:
 def _term(word: str, fields: Collection[str]) -> Term:
     inverted = word.startswith("!") and len(word) > 1
     bare = word[1:] if inverted else word
-    match = _TERM.fullmatch(bare)
+    match = _named(bare, fields) or _TERM.fullmatch(bare)
     if match is None:
         return Term("", ":", bare, inverted)
     field, how, value = match["field"], match["how"], match["value"]
@@ -86,6 +86,17 @@ def _term(word: str, fields: Collection[str]) -> Term:
     if how in (">", "<", ">=", "<=") and not value:
         raise FilterError(f"{field}{how} what?")
     return Term(field, how, value, inverted)
+
+
+def _named(bare: str, fields: Collection[str]) -> re.Match[str] | None:
+    """Of a field that has a colon in its name, as a judge's metric has; the longest that it may mean."""
+    found = [field for field in fields if ":" in field and bare.startswith(field)]
+    matches = (_part(field).fullmatch(bare) for field in sorted(found, key=len, reverse=True))
+    return next((match for match in matches if match is not None), None)
+
+
+def _part(field: str) -> re.Pattern[str]:
+    return re.compile(rf"(?P<field>{re.escape(field)})(?P<how>>=|<=|[:><=])(?P<value>.*)", re.DOTALL)
 
 
 def _words(typed: str) -> list[str]:

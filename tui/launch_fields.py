@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 from engine.graph.model import Problem
 from tui.launch_form import LaunchForm, panel_of
+from tui.launch_scoring import AS_THE_RUN, BESIDE, CODES, NONE, asked_text, problem_line
 from tui.launch_values import EPISODES, bounds_text, panel_options, panel_value, parse_episodes, whole
 
-Kind = Literal["text", "number", "choice", "graph", "told"]
+Kind = Literal["text", "number", "choice", "graph", "file", "told"]
 
 OWN = ("split", "dataset", "seed", "episode_index")
 """Fields of a panel that the form has itself."""
@@ -68,6 +69,7 @@ def fields(form: LaunchForm) -> list[Field]:
     if form.purpose == "run":
         options = tuple((name, "") for name in PRIORITIES)
         found.append(_choice(form, "priority", "Priority", "normal", "its place in the queue", options))
+    found.append(_scoring(form))
     found.append(_text(form, "label", "Label", "none", "a name by which the run is found again", str))
     return found
 
@@ -85,6 +87,9 @@ def with_problems(form: LaunchForm, problems: list[Problem]) -> LaunchForm:
     told: dict[str, list[str]] = {}
     for problem in problems:
         place = problem.where.split(".")[0]
+        if problem.code in CODES:
+            told.setdefault("scoring", []).append(problem_line(problem))
+            continue
         name = problem.where.partition(".")[2]
         key = f"panel.{name}" if place == "selectors" and name else _FIELDS_OF.get(place, place)
         remedy = f" ({problem.remedy})" if problem.remedy else ""
@@ -99,6 +104,25 @@ def _graph(form: LaunchForm) -> Field:
     problem = form.refused.get("graph", "") or ("" if form.graph else "choose one: enter shows them")
     note = "as it ran: the saved one has changed since" if form.base.graph is not None else ""
     return Field("graph", "Graph", "graph", form.graph, "none", note, "a saved graph", (), problem)
+
+
+def _scoring(form: LaunchForm) -> Field:
+    value, scored = form.values.get("scoring", ""), form.scored
+    problem = form.refused.get("scoring", "")
+    if scored is not None and not problem:
+        problem = "\n".join(map(problem_line, scored.problems))
+    names = (BESIDE, NONE, *([AS_THE_RUN] if form.base.scoring else []))
+    return Field(
+        "scoring",
+        "Scoring",
+        "file",
+        value,
+        BESIDE,
+        "" if scored is None or value == NONE else asked_text(scored),
+        "a file that says how, none, or what lies beside the graph",
+        tuple((name, "") for name in names),
+        problem,
+    )
 
 
 def _environment(form: LaunchForm) -> Field:

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 
 from engine.control.queue_reports import IntrospectReport
 from engine.control.reports import StartRequest
+from engine.control.scoring import NOT_SCORED
+from tui.launch_scoring import AS_THE_RUN, NONE, Scored, is_path
 from tui.launch_values import episodes_text, panel_value, parse_episodes, whole
 
 Purpose = Literal["run", "play"]
@@ -22,7 +25,8 @@ Purpose = Literal["run", "play"]
 class LaunchForm:
     """base: what no field shows, from the run that is cloned. values: key → as typed. offer: what the
     environment says of itself; asking: why it is not there (yet). refused: key → what the backend said.
-    kept: what of ``base`` no field shows, in words."""
+    kept: what of ``base`` no field shows, in words. scored: what the line of the scoring means; None until
+    that was looked at."""
 
     purpose: Purpose = "run"
     base: StartRequest = field(default_factory=lambda: StartRequest(graph_name=""))
@@ -31,6 +35,7 @@ class LaunchForm:
     asking: str = ""
     refused: Mapping[str, str] = field(default_factory=dict)
     kept: tuple[str, ...] = ()
+    scored: Scored | None = None
 
     def with_value(self, key: str, typed: str) -> LaunchForm:
         """What the backend said of that field is no longer so."""
@@ -73,6 +78,7 @@ def form_of(request: StartRequest, purpose: Purpose = "run") -> LaunchForm:
         "seed": str(request.seed) if request.seed else "",
         "priority": request.priority if request.priority != "normal" else "",
         "label": request.label,
+        "scoring": _scoring_line(request),
         **{f"panel.{name}": str(value) for name, value in request.selectors.items()},
     }
     values = {key: value for key, value in values.items() if value}
@@ -80,12 +86,17 @@ def form_of(request: StartRequest, purpose: Purpose = "run") -> LaunchForm:
 
 
 def remembered(form: LaunchForm) -> dict[str, str]:
-    """What the next form of the same graph begins with. A label is one run's own."""
-    return {key: value for key, value in form.values.items() if value and key not in ("graph", "label")}
+    """What the next form of the same graph begins with. A label is one run's own, as how a run was scored."""
+    return {
+        key: value
+        for key, value in form.values.items()
+        if value and key not in ("graph", "label") and (key, value) != ("scoring", AS_THE_RUN)
+    }
 
 
 def request_of(form: LaunchForm) -> StartRequest:
-    """What is asked for. Nothing may be wrong with what was typed."""
+    """What is asked for, but for what a file says of the scoring (:func:`scoring_file`). Nothing may be wrong
+    with what was typed."""
     typed = form.values
     return msgspec.structs.replace(
         form.base,
@@ -99,8 +110,28 @@ def request_of(form: LaunchForm) -> StartRequest:
         seed=whole(typed.get("seed") or "0", 0),
         priority=typed.get("priority") or "normal",
         label=typed.get("label", "").strip(),
+        scoring=_scoring(form),
         **_episodes(form),
     )
+
+
+def scoring_file(form: LaunchForm) -> Path | None:
+    """The file that was named to say how the run is scored."""
+    typed = form.values.get("scoring", "")
+    return Path(typed).expanduser() if is_path(typed) else None
+
+
+def _scoring(form: LaunchForm) -> dict[str, Any]:
+    typed = form.values.get("scoring", "")
+    if typed == AS_THE_RUN:
+        return form.base.scoring
+    return dict(NOT_SCORED) if typed == NONE else {}
+
+
+def _scoring_line(request: StartRequest) -> str:
+    if request.scoring == NOT_SCORED:
+        return NONE
+    return AS_THE_RUN if request.scoring else ""
 
 
 def _selectors(form: LaunchForm) -> dict[str, Any]:
@@ -149,7 +180,6 @@ def _kept(request: StartRequest) -> tuple[str, ...]:
         "card memory {:g} MB": request.marginal_vram_mb,
         "cards {}": ", ".join(request.gpus) or None,
         "after {}": ", ".join(request.depends_on) or None,
-        "scoring {}": ", ".join(sorted(request.scoring)) or None,
         "workspaces {}": ", ".join(request.workspaces) or None,
         "overlay {}": request.active_workspace_dir,
     }

@@ -10,10 +10,12 @@ from engine.control.outline import Outline, outline
 from engine.control.protocol import Control
 from engine.control.queue_reports import EstimateReport, GpuReport, GraphEntry, IntrospectReport, QueueReport
 from engine.control.reports import CheckReport, ControlError, RefusedError, problem_text
+from engine.control.scoring import beside
 from engine.graph.model import GraphError
 from tui.episode.inks import InkedLine, inked
 from tui.launch_estimate import estimate_lines
 from tui.launch_form import LaunchForm
+from tui.launch_scoring import CODES, Scored, read_scored
 from tui.models import Snapshot
 
 if TYPE_CHECKING:
@@ -24,25 +26,38 @@ PAUSE_SEC = 0.3
 
 
 class Inquiry:
-    """``changed`` is called when an answer has come. entries: the saved graphs. offer: what the environment
-    says of itself; asking: why it is not there (yet). outline: the graph, where it can be read."""
+    """``latest``: the form as it is by then. ``changed`` is called when an answer has come.
 
-    def __init__(self, centre: ControlCentre, changed: Callable[[], None], *, estimates: bool) -> None:
+    entries: the saved graphs. offer: what the environment says of itself; asking: why it is not there (yet).
+    outline: the graph, where it can be read. scored: what the line of the scoring means.
+    """
+
+    def __init__(
+        self,
+        centre: ControlCentre,
+        latest: Callable[[], LaunchForm],
+        changed: Callable[[], None],
+        *,
+        estimates: bool,
+    ) -> None:
         self.entries: Sequence[GraphEntry] = ()
         self.offer: IntrospectReport | None = None
         self.asking = ""
         self.outline: Outline | None = None
+        self.scored: Scored | None = None
         self._centre = centre
+        self._latest = latest
         self._changed = changed
         self._estimates = estimates
         self._check: CheckReport | None = None
         self._estimate: EstimateReport | str = ""
         self._estimated_for: QueueReport | None = None
         self._looking: asyncio.Task[None] | None = None
+        self._scoring: asyncio.Task[None] | None = None
         self._estimating: asyncio.Task[None] | None = None
 
     def close(self) -> None:
-        for task in (self._looking, self._estimating):
+        for task in (self._looking, self._scoring, self._estimating):
             if task is not None:
                 task.cancel()
 
@@ -52,13 +67,23 @@ class Inquiry:
     def ask_about(self, form: LaunchForm) -> None:
         """Of its graph: what is wrong with it, what its environment offers, whether it fits."""
         self.close()
-        self.offer, self.asking, self._check, self._estimate = None, "", None, ""
+        self.offer, self.asking, self.scored, self._check, self._estimate = None, "", None, None, ""
         self.outline = None
         if form.graph:
             self.asking = "is asked what it offers…"
             self._looking = self._centre.spawn(self._look(form))
             self.estimate_soon(form)
         self._changed()
+
+    def ask_scoring(self, form: LaunchForm) -> None:
+        """What the line of the scoring means now."""
+        if self._scoring is not None:
+            self._scoring.cancel()
+        self._scoring = self._centre.spawn(self._look_at_scoring(form))
+
+    def known_scoring(self) -> list[str]:
+        """The files that lie beside saved graphs. For a thread."""
+        return [str(path) for entry in self.entries if (path := beside(entry.path)).is_file()]
 
     def estimate_soon(self, form: LaunchForm) -> None:
         """Once nothing more was typed for a while."""
@@ -82,6 +107,7 @@ class Inquiry:
         notes: list[InkedLine] = [
             inked(problem_text(problem), "bad" if problem.severity == "error" else "warn")
             for problem in self._check.problems
+            if problem.code not in CODES
         ]
         if not self._check.hooks_trusted:
             notes.append(inked("its hooks run commands: starting it shows them, and asks", "warn"))
@@ -98,6 +124,7 @@ class Inquiry:
         control = self._centre.control
         try:
             self._check = await asyncio.to_thread(_checked, control, form)
+            self.ask_scoring(self._latest())
             self._changed()
             self.outline = await asyncio.to_thread(_outlined, control, form)
             self._changed()
@@ -107,6 +134,14 @@ class Inquiry:
             self.asking = "is not known: the graph cannot be read"  # its check says why
         except ControlError as error:
             self.asking = f"cannot be asked: {error}"
+        self._changed()
+
+    async def _look_at_scoring(self, form: LaunchForm) -> None:
+        graph = self._check.path if self._check is not None else ""
+        typed, of_run = form.values.get("scoring", ""), form.base.scoring
+        self.scored = await asyncio.to_thread(
+            read_scored, self._centre.control.root, typed, of_run, "" if form.base.graph else graph
+        )
         self._changed()
 
     async def _ask_estimate(self, form: LaunchForm) -> None:

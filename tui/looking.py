@@ -197,10 +197,12 @@ class Looker:
             return False
         began = self._clock.monotonic()
         results = self._ask("results", lambda: self._control.results(detail.run_id))
+        scored = any(row.scoring != "none" for row in detail.rows)
+        scoring = self._ask("scoring", lambda: self._control.scoring(detail.run_id)) if scored else None
         self._rest(f"results {detail.run_id}", began)
         self._uncounted.discard(detail.run_id)
         if results is not None:
-            self._keep(replace(detail, results=results))
+            self._keep(replace(detail, results=results, scoring=scoring))
         return results is not None
 
     def _rest(self, what: str, began: float) -> None:
@@ -232,7 +234,13 @@ def _members(queue: QueueReport) -> tuple[set[str], set[str]]:
 
 def _refreshed(known: RunDetail, report: RunReport) -> RunDetail:
     same = known.report.summary == report.summary and known.report.status == report.status
+    same = same and _being_scored(known.report) == _being_scored(report)
     return replace(known, report=report, loaded=known.loaded and same)
+
+
+def _being_scored(report: RunReport) -> set[str]:
+    """The folders of the episodes that wait: the row of one that is gone from them is another."""
+    return {waits.folder for waits in report.progress.scoring} if report.progress else set()
 
 
 def _fuller(run: RunReport, known: dict[str, RunReport]) -> RunReport:

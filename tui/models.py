@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from engine.control.queue_reports import (
     BackendReport,
@@ -19,6 +19,9 @@ from engine.control.results import Results
 from engine.figures import number
 from engine.store.records import EpisodeRow, Progress, WorkerProgress
 from tui.theme import Outcome
+
+if TYPE_CHECKING:
+    from engine.control.scoring_report import ScoringReport
 
 HISTORY_SEC = 600.0
 STALLED_SEC = 120.0
@@ -54,6 +57,7 @@ class GpuHistory:
 @dataclass(frozen=True)
 class RunDetail:
     """The selected run. rows: finished episodes in identity order. results: None until they are computed.
+    scoring: what came of its scoring; None until it is computed, and of a run that is not scored.
 
     loaded: rows are those of ``report``; before that they are empty, or a little older.
     """
@@ -61,6 +65,7 @@ class RunDetail:
     report: RunReport
     rows: tuple[EpisodeRow, ...] = ()
     results: Results | None = None
+    scoring: ScoringReport | None = None
     loaded: bool = False
 
     @property
@@ -105,31 +110,36 @@ class Snapshot:
         return any(run.run_id == run_id and run.cancel_requested for run in self.queue.running)
 
 
-class Ended(Protocol):
-    """What an outcome is told by: an episode's row."""
-
-    status: str
-    termination: str
-    metrics: dict[str, float | None]
-
-
 def outcome_of(row: EpisodeRow) -> Outcome:
-    """How an episode is drawn. A completed one is a failure where its success is below one half."""
+    """How an episode is drawn. One whose scores are to come is drawn as that, unless it errored."""
+    known = known_outcome(row)
+    return "scoring" if row.scoring == "pending" and known in _MAY_CHANGE else known
+
+
+_MAY_CHANGE: tuple[Outcome, ...] = ("success", "failure", "unmeasured")
+
+
+def known_outcome(row: EpisodeRow) -> Outcome:
+    """How it ended, as far as that is known. A completed one is a failure where its verdict says so, or its
+    success is below one half."""
     if row.status == "cancelled":
         return "cancelled"
     if row.termination == "timeout":
         return "timeout"
     if row.status == "error":
         return "crash"
-    success = row.metrics.get("success")
+    if row.verdict is False:
+        return "failure"
+    success = row.measures.get("success")
     if success is not None:
         return "success" if success >= 0.5 else "failure"
-    return "unmeasured" if not any(value is not None for value in row.metrics.values()) else "success"
+    return "unmeasured" if not any(value is not None for value in row.measures.values()) else "success"
 
 
 def is_fault(row: EpisodeRow) -> bool:
-    """Whether ``F`` keeps it: it failed, or gave no number."""
-    return outcome_of(row) not in ("success", "cancelled")
+    """Whether ``F`` keeps it: it failed, or gave no number and none is to come."""
+    known = known_outcome(row)
+    return known not in ("success", "cancelled") and (known != "unmeasured" or row.scoring != "pending")
 
 
 def run_outcome(report: RunReport, snapshot: Snapshot) -> Outcome:

@@ -13,9 +13,10 @@ import msgspec
 from engine.control.outline import same_graph
 from engine.control.protocol import Control
 from engine.control.reports import ControlError, RunReport, StartRequest, UntrustedHooksError
+from engine.control.scoring import NOT_SCORED, checked_file
 from engine.store.records import EpisodeRow, EvalRequest
 from engine.store.rundir import RunDir, RunDirError
-from tui.launch_form import LaunchForm, Purpose, form_of, remembered, request_of
+from tui.launch_form import LaunchForm, Purpose, form_of, remembered, request_of, scoring_file
 from tui.widgets.confirm import Confirm
 from tui.widgets.virtual_table import VirtualTable
 
@@ -40,8 +41,11 @@ BEGINS: dict[Purpose, Begin] = {"run": begin_run, "play": begin_play}
 
 
 async def submit(centre: ControlCentre, form: LaunchForm) -> str | None:
-    """The run's id; None where the operator does not let the graph's hooks run. Raises ControlError."""
+    """The run's id; None where the operator does not let the graph's hooks run. Raises ControlError; what is
+    wrong with a scoring file is among the problems of a RefusedError."""
     request = request_of(form)
+    if (file := scoring_file(form)) is not None:
+        request.scoring = await asyncio.to_thread(checked_file, centre.control.root, file)
     told = f"{'play' if form.purpose == 'play' else 'start'} {request.graph_name}"
     begin = BEGINS[form.purpose]
     try:
@@ -121,7 +125,7 @@ def request_like(control: Control, report: RunReport) -> StartRequest:
     scheduling = {name: value for name, value in spec.scheduling.items() if name in known}
     request = StartRequest(
         **{**scheduling, **asked},
-        scoring=spec.scoring,
+        scoring=spec.scoring or NOT_SCORED,
         workspaces=spec.workspaces,
         active_workspace_dir=spec.active_workspace_dir,
     )

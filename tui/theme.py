@@ -22,6 +22,7 @@ Outcome = Literal[
     "paused",
     "waiting",
     "running",
+    "scoring",
     "success",
 ]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -41,6 +42,7 @@ _DRAWN: Mapping[Outcome, tuple[str, str, tuple[str, str, str], Style]] = {
     "paused": ("=", "=", ("#a58ae0", "#5b3fb0", "#009e73"), Style()),
     "waiting": ("·", ".", ("#7c8796", "#5c6773", "#999999"), Style(dim=True)),
     "running": ("▒", ">", ("#4f9fe0", "#0b5cad", "#56b4e9"), Style()),
+    "scoring": ("▞", "s", ("#35c4b5", "#00756a", "#ffffff"), Style()),
     "success": ("█", "+", ("#4fae6a", "#1f7a3d", "#0072b2"), Style()),
 }
 

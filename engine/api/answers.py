@@ -8,15 +8,10 @@ import msgspec
 
 from engine.control.queue_reports import QueueReport, RunningRun, ServerReport
 from engine.control.reports import CheckReport, RunReport
+from engine.control.scoring_report import ScoringReport
 from engine.graph.model import Problem
-from engine.store.records import (
-    EnvironmentRecord,
-    EpisodeRow,
-    Progress,
-    RunStatus,
-    Summary,
-    SummaryHead,
-)
+from engine.store.environment_record import EnvironmentRecord
+from engine.store.records import EpisodeRow, Progress, RunStatus, Summary, SummaryHead
 
 SchedulerState = Literal["queued", "cancelling"] | RunStatus
 
@@ -115,7 +110,7 @@ class Run(Summary, kw_only=True):
     """summary.json, and how the run stands.
 
     scheduler_state: ``queued``, ``running``, ``cancelling``, else as ``status``. stderr_tail: of an aborted
-    run.
+    run. scoring: null of a run that is not scored.
     """
 
     scheduler_state: SchedulerState
@@ -123,6 +118,7 @@ class Run(Summary, kw_only=True):
     progress: Progress | None = None
     environment: EnvironmentRecord | None = None
     stderr_tail: list[str] = msgspec.field(default_factory=list)
+    scoring: ScoringReport | None = None
 
 
 class LogPage(msgspec.Struct, kw_only=True):

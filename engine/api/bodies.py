@@ -65,6 +65,12 @@ class ResumeBody(msgspec.Struct, kw_only=True):
     errors: bool = False
 
 
+class RescoreBody(msgspec.Struct, kw_only=True):
+    """scoring: as of a start; null is what the run was scored with."""
+
+    scoring: dict[str, Any] | None = None
+
+
 class MoveBody(msgspec.Struct, kw_only=True):
     """position: from 1; beyond the end is the end."""
 

@@ -16,7 +16,7 @@ import msgspec
 from engine.api.answers import Narrated, row_of
 from engine.control.protocol import Control
 from engine.control.reports import RunReport
-from engine.store.records import EpisodeRow
+from engine.store.records import EpisodeRow, Identity
 from engine.store.rundir import RunDir
 from engine.store.strict_json import encode
 
@@ -125,17 +125,21 @@ class Feed:
 
 
 class RowTail:
-    """The rows that are appended to episodes.jsonl, each once."""
+    """The rows that are appended to episodes.jsonl, each once; of an episode that is scored the first, and
+    the final one."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._offset = 0
         self._decoder = msgspec.json.Decoder(EpisodeRow)
+        self._pending: set[Identity] = set()
 
     def skip(self) -> None:
         """Pass over what is there by now."""
-        while self.read():
-            pass
+        before = -1
+        while before != self._offset:
+            before = self._offset
+            self.read()
 
     def read(self) -> list[EpisodeRow]:
         """What is new, a bounded piece at a time."""
@@ -147,9 +151,17 @@ class RowTail:
                 if not line.endswith(b"\n") or self._offset >= ends:
                     break
                 self._offset += len(line)
-                if row := self._row(line):
+                if (row := self._row(line)) and self._is_news(row):
                     rows.append(row)
         return rows
+
+    def _is_news(self, row: EpisodeRow) -> bool:
+        if row.scoring != "pending":
+            self._pending.discard(row.identity)
+            return True
+        known = row.identity in self._pending
+        self._pending.add(row.identity)
+        return not known
 
     def _row(self, line: bytes) -> EpisodeRow | None:
         try:

@@ -70,6 +70,7 @@ def listed(call: Call) -> Runs:
 def shown(call: Call) -> Run:
     """A run with its episodes."""
     report = call.control.show(call.path["run_id"])
+    scoring = call.control.scoring(report.run_id)
     fields = {name: getattr(report.summary, name) for name in SummaryHead.__struct_fields__}
     return Run(
         **{**fields, "status": report.status},
@@ -79,6 +80,7 @@ def shown(call: Call) -> Run:
         progress=report.progress,
         environment=report.environment,
         stderr_tail=report.stderr_tail,
+        scoring=None if scoring.is_empty else scoring,
     )
 
 
@@ -124,6 +126,12 @@ def cancel(call: Call) -> CancelReport:
 def resume(call: Call) -> Queued:
     run_id = call.control.show(call.path["run_id"]).run_id
     call.control.resume(run_id, errors=call.body.errors)
+    return Queued(run_id=run_id)
+
+
+def rescore(call: Call) -> Queued:
+    run_id = call.control.show(call.path["run_id"]).run_id
+    call.control.rescore(run_id, call.body.scoring)
     return Queued(run_id=run_id)
 
 

@@ -48,6 +48,8 @@ RUNS = (
              body=bodies.CancelBody, errors=(404, 409)),
     Endpoint("POST", f"{RUN}/resume", "Queue a run again for the episodes that have no finished row.",
              runs.resume, answers.Queued, body=bodies.ResumeBody, errors=(404, 409)),
+    Endpoint("POST", f"{RUN}/rescore", "Queue a run that has ended to be scored again; nothing is played.",
+             runs.rescore, answers.Queued, body=bodies.RescoreBody, errors=(404, 409)),
     Endpoint("GET", f"{EVAL}/export/{{run_id}}", "A run with its episodes.", runs.shown, answers.Run,
              errors=(404,)),
     Endpoint("GET", f"{EVAL}/compare", "Runs compared by their episodes.", runs.compare, CompareReport,

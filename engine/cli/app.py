@@ -33,6 +33,7 @@ COMMANDS = {
     "priority": "Give a queued run another priority.",
     "cancel": "End runs, queued or running.",
     "resume": "Go on with a run: the episodes without a finished row.",
+    "rescore": "Score a run's finished episodes again, without playing them.",
     "delete": "Remove runs and all that they wrote.",
     "stop": "End the backend.",
     "runs": "List the runs, newest first.",
@@ -294,7 +295,8 @@ def _explain(error: Exception, as_json: bool) -> int | None:
             say(f"error: {problem_text(problem)}", "red")
         if as_json:
             _put_error(str(error), problems=error.problems)
-        return USAGE if all(p.code in ("bad-request", "no-such-graph") for p in error.problems) else FAILED
+        usage = ("bad-request", "no-such-graph", "scoring")
+        return USAGE if all(problem.code in usage for problem in error.problems) else FAILED
     if isinstance(error, ControlError | RunDirError | OSError):
         say(f"error: {error}", "red")
         if as_json:

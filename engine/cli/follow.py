@@ -18,6 +18,7 @@ from engine.cli.output import put_json, say
 from engine.cli.progress import Pace, describe
 from engine.cli.queueing import Waiting
 from engine.cli.results import put_result, say_where_next
+from engine.cli.scores import put_scoring
 
 if TYPE_CHECKING:
     from engine.control.protocol import Control
@@ -57,6 +58,7 @@ def follow_to_result(control: Control, run: str, *, as_json: bool) -> None:
     else:
         rows = control.episodes(run)
         put_result(report, control.results(run), rows)
+        put_scoring(control.scoring(run), run, over=True)
         say_where_next(report, rows)
     if interrupted:
         raise click.exceptions.Exit(INTERRUPTED)

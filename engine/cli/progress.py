@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from engine.cli.scores import waits_in_words
 from engine.figures import number
 
 if TYPE_CHECKING:
@@ -72,9 +73,12 @@ def describe(report: RunReport, pace: Pace) -> str:
 
 
 def fare(report: RunReport, pace: Pace) -> str:
-    """What goes on beside the episodes, errors, running success with its interval, time to go, rates."""
+    """What goes on beside the episodes, what finished ones wait for, errors, running success with its
+    interval, time to go, rates."""
     summary = report.summary
     parts = [report.progress.activity] if report.progress and report.progress.activity else []
+    if report.progress and report.progress.scoring:
+        parts.append(f"{len(report.progress.scoring)} wait for {waits_in_words(report.progress.scoring)}")
     if summary.error_count:
         parts.append(f"{summary.error_count} with errors")
     if told := standing(report):

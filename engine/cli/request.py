@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -12,9 +13,17 @@ from engine.cli.sources import read_sources, server_option, workspace_option
 from engine.cli.trust import trust_option
 
 if TYPE_CHECKING:
+    from engine.control.protocol import Control
     from engine.control.reports import StartRequest
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+scoring_option = click.option(
+    "--scoring",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Graders, judges, traces and exports, as JSON (default: <graph>.scoring.json beside a saved graph).",
+)
 
 LONGEST_LIST = 1_000_000
 """Episodes that one ``--episodes`` may name."""
@@ -89,6 +98,15 @@ def build_request(graph: str, options: dict[str, Any], default_count: int | None
         servers=sources.servers,
         trust_hooks=options["trust_hooks"],
     )
+
+
+def read_scoring_option(control: Control, path: str | None) -> dict[str, Any] | None:
+    """What the file of ``--scoring`` asks for; None without one. RefusedError with all that is wrong."""
+    if path is None:
+        return None
+    from engine.control.scoring import checked_file
+
+    return checked_file(control.root, Path(path))
 
 
 def parse_selectors(pairs: tuple[str, ...]) -> dict[str, Any]:

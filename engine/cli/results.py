@@ -180,12 +180,15 @@ def _tally(words: Iterable[str]) -> str:
     return ", ".join(f"{count} {word}" for word, count in Counter(words).most_common())
 
 
+def has_failed(row: EpisodeRow) -> bool:
+    """Whether the episode errored or was cancelled, its success is 0, or its verdict is that it failed."""
+    return row.status != "completed" or row.metrics.get("success") == 0 or row.verdict is False
+
+
 def say_where_next(report: RunReport, rows: Sequence[EpisodeRow]) -> None:
     """Commands worth a try after this run."""
     run = report.run_id
-    interesting = next(
-        (row for row in rows if row.status == "error" or row.metrics.get("success") == 0), None
-    )
+    interesting = next((row for row in rows if has_failed(row)), None)
     hints = [(f"evaltower episodes {run}", "every episode (--failed: those that went wrong)")]
     if interesting is not None:
         hints.append((f"evaltower log {run} {interesting.episode_index}", "one that failed, step by step"))

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 class Change(msgspec.Struct, kw_only=True):
-    """A line of ``watch``. run_id: None of what concerns the whole queue. text: the line without its time."""
+    """A line of ``watch``. run_id: None of what concerns the whole queue. text: the line without its time.
+    scoring_count: finished episodes that wait to be judged or exported."""
 
     time: str
     text: str
@@ -31,6 +32,7 @@ class Change(msgspec.Struct, kw_only=True):
     completed_count: int | None = None
     total_episodes: int | None = None
     error_count: int | None = None
+    scoring_count: int | None = None
     paused: bool | None = None
 
     @property
@@ -78,7 +80,14 @@ class Watcher:
             self._forget(run)
 
     def _new(self, change: Change) -> Iterator[Change]:
-        state = (change.status, change.position, change.code, change.completed_count, change.error_count)
+        state = (
+            change.status,
+            change.position,
+            change.code,
+            change.completed_count,
+            change.error_count,
+            change.scoring_count,
+        )
         if change.run_id is not None and self._told.get(change.run_id) != state:
             self._told[change.run_id] = state
             yield change
@@ -115,6 +124,7 @@ def _goes(report: RunReport, queue: QueueReport, pace: Pace) -> Change:
         completed_count=summary.completed_count,
         total_episodes=summary.total_episodes,
         error_count=summary.error_count,
+        scoring_count=len(report.progress.scoring) if report.progress and not report.is_over else None,
     )
 
 

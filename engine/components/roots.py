@@ -19,6 +19,9 @@ import engine
 _log = logging.getLogger(__name__)
 
 ENTRY_POINTS = "evaltower.nodesets"
+SCORING_SUFFIX = ".scoring.json"
+"""Of the file beside a saved graph that says how its runs are scored."""
+
 _TEST_FILE = re.compile(r"^(test_.*|.*_test|conftest)\.py$")
 _PARSING = threading.Lock()  # Python 3.11's parser fails when threads meet in it (python/cpython#106905)
 _OTHER_FOLDERS = frozenset({"__pycache__", "graphs", "tests"})
@@ -71,13 +74,17 @@ def candidates(root: NodesetRoot) -> list[Path]:
 
 
 def graph_files(folder: Path) -> list[Path]:
-    """The saved graphs in a folder and below, sorted."""
-    return sorted(path for path in folder.rglob("*.json") if path.is_file())
+    """The saved graphs in a folder and below, sorted. How one is scored lies beside it, and is none."""
+    return sorted(path for path in _named_as_graphs(folder) if path.is_file())
 
 
 def lost_links(folder: Path) -> list[Path]:
     """Names of graphs in a folder and below that lead nowhere."""
-    return [path for path in folder.rglob("*.json") if path.is_symlink() and not path.exists()]
+    return [path for path in _named_as_graphs(folder) if path.is_symlink() and not path.exists()]
+
+
+def _named_as_graphs(folder: Path) -> Iterator[Path]:
+    return (path for path in folder.rglob("*.json") if not path.name.endswith(SCORING_SUFFIX))
 
 
 def _below(place: Path, seen: set[Path]) -> Iterator[Path]:

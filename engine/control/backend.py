@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -20,6 +20,8 @@ from engine.control import taking_up
 from engine.control.cancelling import Cancelling
 from engine.control.notices import Notices
 from engine.control.reports import ConflictError, ControlError, NoBackendError
+from engine.control.rescoring import reopen_to_complete
+from engine.control.resuming import kept_on_failure
 from engine.control.waiting_notes import WaitingNotes
 from engine.scheduling.calibration import Calibration
 from engine.scheduling.jobs import QueuedJob
@@ -35,8 +37,8 @@ from engine.scheduling.tick import Scheduler
 from engine.statistics.folding import fold_rows
 from engine.store.backend_lock import BackendLock, BackendRecord, read_backend, write_backend
 from engine.store.process_identity import identity
-from engine.store.records import RunStatus, Spec, now_iso
-from engine.store.rundir import RunDir, runs_folder
+from engine.store.records import JobKind, RunStatus, Spec, now_iso
+from engine.store.rundir import RunDir, RunDirError, runs_folder
 from engine.store.runs import view_run
 from engine.store.settings import Settings
 
@@ -128,7 +130,9 @@ class Backend:
                 self.wanted.clear()
                 self._look_after_the_lock()
                 self._cancelling.press()
+                running = list(self.scheduler.tenants.runs)
                 self.scheduler.tick()
+                self._complete(run_id for run_id in running if not self.is_ours(run_id))
                 self._end_play()
                 self._notes.write(self.waiting())
         except Exception:
@@ -140,13 +144,14 @@ class Backend:
             self.tick()
             self.wanted.wait(every_sec if self.scheduler.sample else FIRST_SAMPLE_SEC)
 
-    def submit(self, spec: Spec, submitted_at: str, *, play: bool = False) -> None:
+    def submit(self, spec: Spec, submitted_at: str, kind: JobKind = "run") -> None:
         """Queue a run whose folder is written. It is durable when this returns. Raises ControlError."""
         with self.access() as scheduler:
             self.refuse_if_closed()
+            play = kind == "play"
             if play and scheduler.playing:
                 raise ConflictError(f"{scheduler.playing} is being played already: end that one first")
-            self.queue.submit(QueuedJob.of(spec, submitted_at), first=play)
+            self.queue.submit(QueuedJob.of(spec, submitted_at, kind), first=play)
             self._cancelling.forget(spec.run_id)
             if play:
                 scheduler.playing = spec.run_id
@@ -256,6 +261,23 @@ class Backend:
         if self.scheduler.admitting and not self.lock.still_ours():
             self.scheduler.admitting = False
             self.notices.add(_LOCK_LOST)
+
+    def _complete(self, ended: Iterable[str]) -> None:
+        """Queue what those have left to be done behind them."""
+        if not (self.scheduler.admitting or self.ending.is_set()):
+            return
+        for run_id in ended:
+            run = RunDir(runs_folder(self.root) / run_id)
+            try:
+                with kept_on_failure(run):
+                    spec = reopen_to_complete(run)
+                    if spec is not None:
+                        self.queue.submit(QueuedJob.of(spec, now_iso(), "score"))
+            except (OSError, RunDirError, QueueError) as error:
+                self.notices.add(
+                    f"what {run_id} left to be scored behind it is not queued: {error}; evaltower rescore"
+                    f" {run_id} does it"
+                )
 
     def _end_play(self) -> None:
         playing = self.scheduler.playing

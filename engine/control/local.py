@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from engine.control import checking, playing, queue_views, resource_views, server_views, verify
 from engine.control.backend import Backend
@@ -32,14 +32,18 @@ from engine.control.reports import (
     StartRequest,
     StillAliveError,
     VerifyReport,
+    problem_text,
 )
+from engine.control.rescoring import reopen_to_score
 from engine.control.resuming import kept_on_failure, refuse_to_touch, reopen
+from engine.control.scoring import warnings_of
 from engine.control.start import spec_of, write_run
 from engine.control.taking_up import DELETED
 from engine.graph.model import Problem
 from engine.scheduling.need import Need, Priority
 from engine.scheduling.queue import QueueError
 from engine.store.atomic import fsync_folder
+from engine.store.records import Spec
 from engine.store.rundir import RunDir, runs_folder
 from engine.store.runs import view_run
 
@@ -55,21 +59,22 @@ class LocalControl(Reader):
         self._backend.refuse_if_closed()
         return self._submit(plan_run(self.root, request))
 
-    def _submit(self, plan: RunPlan, *, play: bool = False) -> str:
+    def _submit(self, plan: RunPlan, kind: Literal["run", "play"] = "run") -> str:
         need = Need.of(spec_of(plan))
         with self._backend.reading() as scheduler:
             reason = scheduler.forecast(need).refused
         if reason:
             raise RefusedError([Problem(reason.code, "scheduling", reason.text, "ask for less")])
         try:
-            run, spec = write_run(self.root, plan, "play" if play else "run")
+            run, spec = write_run(self.root, plan, kind)
         except OSError as error:
             raise ControlError(f"the run cannot be written: {error}") from error
         try:
-            self._backend.submit(spec, spec.created_at, play=play)
+            self._backend.submit(spec, spec.created_at, kind)
         except BaseException:
             shutil.rmtree(run.path, ignore_errors=True)
             raise
+        self._tell_what_scoring_lacks(spec)
         return run.run_id
 
     def cancel(self, run: str, grace_sec: float | None = None) -> CancelReport:
@@ -87,14 +92,27 @@ class LocalControl(Reader):
         raise AlreadyOverError(f"run {found.run_id} is over already: {status}")
 
     def resume(self, run: str, *, errors: bool = False) -> None:
+        self._queue_again(run, lambda found: reopen(found, errors=errors))
+
+    def rescore(self, run: str, scoring: Mapping[str, Any] | None = None) -> None:
+        spec = self._queue_again(run, lambda found: reopen_to_score(self.root, found, scoring))
+        self._tell_what_scoring_lacks(spec)
+
+    def _queue_again(self, run: str, reopened: Callable[[RunDir], Spec]) -> Spec:
         found = self.find(run)
         with self._backend.access():
             self._backend.refuse_if_closed()
             self._refuse_if_ours(found)
             with kept_on_failure(found):
-                spec = reopen(found, errors=errors)
+                spec = reopened(found)
                 job = found.read_job()
-                self._backend.submit(spec, job.submitted_at, play=job.kind == "play")
+                self._backend.submit(spec, job.submitted_at, job.kind)
+        return spec
+
+    def _tell_what_scoring_lacks(self, spec: Spec) -> None:
+        """It starts all the same: what it costs is told again by each score and export that it costs."""
+        for lack in warnings_of(self.root, spec.scoring):
+            self._backend.notices.add(f"{spec.run_id} starts, but {problem_text(lack)}")
 
     def delete(self, run: str) -> None:
         found = self.find(run)
@@ -172,7 +190,7 @@ class LocalControl(Reader):
         self._backend.refuse_if_closed()
         if already := self._backend.scheduler.playing:
             raise ConflictError(f"{already} is being played already: end that one first")
-        return self._submit(plan_run(self.root, playing.one_episode(request)), play=True)
+        return self._submit(plan_run(self.root, playing.one_episode(request)), "play")
 
     def play_state(self, run: str) -> PlayReport:
         return playing.state(self.find(run))

@@ -20,6 +20,7 @@ from engine.control.reports import (
     UntrustedHooksError,
 )
 from engine.control.requests import dependency_problems, request_problems, unused_servers
+from engine.control.scoring import chosen_scoring, problems_of
 from engine.graph.model import Problem
 from engine.graph.read import dump_graph
 from engine.scheduling.need import Scheduling
@@ -45,7 +46,7 @@ def plan_run(root: Path, request: StartRequest) -> RunPlan:
     """Check all of it. RefusedError with every problem; UntrustedHooksError where only hooks stand against
     it.
     """
-    problems = request_problems(request)
+    problems = [*request_problems(request), *problems_of(root, request.scoring)]
     depends_on, unknown = dependency_problems(root, request.depends_on)
     catalog = checking.open_catalog(root, request.sources)
     catalog, unlent = checking.borrow(catalog, request.servers, max(request.worker_count, 1))
@@ -56,6 +57,8 @@ def plan_run(root: Path, request: StartRequest) -> RunPlan:
         problems.append(Problem("no-such-graph", "graph", str(error)))
         raise RefusedError(problems) from None
     problems += [*prepared.errors, *checking.workspace_hooks(root, request.sources)[1]]
+    scoring, unfit = _scoring(root, request, prepared.source)
+    problems += unfit
     if prepared.graph is not None:
         problems += unused_servers(request.servers, needed_nodesets(prepared.graph))
     if prepared.graph is None or problems:
@@ -76,8 +79,17 @@ def plan_run(root: Path, request: StartRequest) -> RunPlan:
             gpus=tuple(request.gpus),
             depends_on=tuple(depends_on),
         ),
-        scoring=request.scoring,
+        scoring=scoring,
     )
+
+
+def _scoring(root: Path, request: StartRequest, source: str) -> tuple[Mapping[str, Any], list[Problem]]:
+    """What the run is scored with, and what is wrong with the file beside the graph that says so."""
+    try:
+        scoring, file = chosen_scoring(request.scoring, source)
+    except RefusedError as error:
+        return {}, error.problems
+    return scoring, problems_of(root, scoring, file) if file else []
 
 
 def _ask_for_trust(prepared: checking.Prepared, request: StartRequest, saved: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -29,6 +29,7 @@ from engine.control.reports import (
     VerifyReport,
 )
 from engine.control.results import Results
+from engine.control.scoring_report import ScoringReport
 from engine.scheduling.need import Priority
 from engine.store.records import EpisodeFile, EpisodeRow, RunStatus
 
@@ -61,6 +62,11 @@ class Control(Protocol):
     def resume(self, run: str, *, errors: bool = False) -> None:
         """Queue a run again for the episodes that have no finished row; ``errors``: for those of class
         ``infra``, too. StillAliveError while it is queued or runs."""
+
+    def rescore(self, run: str, scoring: Mapping[str, Any] | None = None) -> None:
+        """Queue a run that has ended to be scored again, without playing anything: traces that could not be
+        fetched, graders that do not need the environment, judges, exports that have not succeeded.
+        ``scoring``: in place of what it was scored with. StillAliveError while it is queued or runs."""
 
     def delete(self, run: str) -> None:
         """Remove a run's folder. StillAliveError while it is queued or runs."""
@@ -157,6 +163,9 @@ class Control(Protocol):
 
     def episode(self, run: str, episode: str) -> EpisodeFile:
         """One finished episode (an index or a folder's name)."""
+
+    def scoring(self, run: str) -> ScoringReport:
+        """What came of a run's scoring so far: verdicts, exports, what is not measured, and what waits."""
 
     def results(self, run: str, metric: str | None = None) -> Results:
         """A run's numbers so far; ``metric``: the one to tell first, in place of its best known."""

@@ -7,9 +7,7 @@ from typing import Any, Literal
 import msgspec
 
 from engine.scheduling.need import Priority
-from engine.store.records import RunStatus
-
-JobKind = Literal["run", "score", "play"]
+from engine.store.records import JobKind, RunStatus
 
 
 class QueuedRun(msgspec.Struct, kw_only=True):

@@ -97,7 +97,7 @@ def _queued(backend: Backend, job: QueuedJob, position: int, estimate: Estimate)
         marginal_vram_mb=job.need.marginal_vram_mb,
         exclusive_gpu=job.need.exclusive_gpu,
         depends_on=list(job.depends_on),
-        kind="play" if backend.scheduler.playing == job.run_id else "run",
+        kind=job.kind,
         estimate_mb=mb_of(estimate),
     )
 

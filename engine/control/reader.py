@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from engine.components.catalog import Catalog
 from engine.components.roots import graph_files, lost_links
@@ -28,6 +28,9 @@ from engine.control.saved_graphs import graph_entries, read_saved
 from engine.store.records import EpisodeFile, EpisodeRow, RunStatus
 from engine.store.rundir import RunDir, RunDirError
 from engine.store.runs import RunNotFoundError, find_run, list_runs, read_rows
+
+if TYPE_CHECKING:
+    from engine.control.scoring_report import ScoringReport
 
 T = TypeVar("T")
 
@@ -55,13 +58,18 @@ class Reader:
         return self._check([graph], sources)[0]
 
     def _check(self, graphs: Sequence[str | dict[str, Any]], sources: Sources) -> list[CheckReport]:
+        from engine.control.scoring import described
+
         catalog, problems = checking.borrow(self.nodesets(sources), sources.servers)
         hooks, unread = checking.workspace_hooks(self.root, sources)
         reports = []
         for graph in graphs:
             prepared = checking.prepare(catalog, graph, self.root)
-            prepared.problems.extend([*problems, *unread])
+            use, unfit, missing = described(self.root, prepared.source)
+            prepared.problems.extend([*problems, *unread, *unfit])
+            prepared.missing.extend(missing)
             reports.append(checking.check_report(prepared, hooks))
+            reports[-1].scoring = use
         return reports
 
     def graphs(self, sources: Sources = NOTHING_MORE) -> list[GraphEntry]:
@@ -94,6 +102,11 @@ class Reader:
 
     def episode(self, run: str, episode: str) -> EpisodeFile:
         return self._whole(run, lambda found: look.read_episode(found, episode))
+
+    def scoring(self, run: str) -> ScoringReport:
+        from engine.control.scoring_report import scoring_report
+
+        return self._whole(run, scoring_report)
 
     def results(self, run: str, metric: str | None = None) -> Results:
         return self._whole(run, lambda found: results_of(found, metric))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +23,7 @@ from engine.control.queue_reports import (
 )
 from engine.control.reader import Reader
 from engine.control.reports import NOTHING_MORE, RefusedError, Sources, StartRequest, VerifyReport
+from engine.control.scoring import NOT_SCORED, checked_beside
 from engine.graph.model import Problem
 from engine.scheduling.need import Priority
 
@@ -50,13 +51,16 @@ class RemoteControl(Reader):
         self._caller = caller
 
     def start(self, request: StartRequest) -> str:
-        return self._post(f"{_EVAL}/start", _whole(request), _Started).run_id
+        return self._post(f"{_EVAL}/start", _whole(self.root, request), _Started).run_id
 
     def cancel(self, run: str, grace_sec: float | None = None) -> CancelReport:
         return self._post(f"{self._run(run)}/cancel", {"grace_sec": grace_sec}, CancelReport)
 
     def resume(self, run: str, *, errors: bool = False) -> None:
         self._post(f"{self._run(run)}/resume", {"errors": errors})
+
+    def rescore(self, run: str, scoring: Mapping[str, Any] | None = None) -> None:
+        self._post(f"{self._run(run)}/rescore", {"scoring": scoring})
 
     def delete(self, run: str) -> None:
         self._caller.call("DELETE", self._run(run))
@@ -89,7 +93,7 @@ class RemoteControl(Reader):
         self, graph: str | dict[str, Any], worker_count: int, sources: Sources = NOTHING_MORE
     ) -> EstimateReport:
         name, content = (graph, None) if isinstance(graph, str) else ("", graph)
-        asked = _whole(StartRequest(graph_name=name, graph=content))
+        asked = _whole(self.root, StartRequest(graph_name=name, graph=content, scoring=NOT_SCORED))
         body = {"graph_name": asked.graph_name, "graph": asked.graph, "worker_count": worker_count}
         report = self._post(f"{_EVAL}/estimate", body | msgspec.to_builtins(sources), EstimateReport)
         return msgspec.structs.replace(report, graph_name=asked.graph_name or report.graph_name)
@@ -107,7 +111,7 @@ class RemoteControl(Reader):
         return self._post(f"{_NODESETS}/{quote(nodeset, safe='')}/unload", {}, ServerReport)
 
     def play(self, request: StartRequest) -> str:
-        return self._post(f"{_EVAL}/play", _whole(request), _Started).run_id
+        return self._post(f"{_EVAL}/play", _whole(self.root, request), _Started).run_id
 
     def play_state(self, run: str) -> PlayReport:
         return self._get(self._play(run), PlayReport)
@@ -152,8 +156,9 @@ def open_remote(root: Path) -> Iterator[RemoteControl]:
         yield RemoteControl(root, caller)
 
 
-def _whole(request: StartRequest) -> StartRequest:
-    """The request with the graph in it where it names a file: the backend stands in another folder."""
+def _whole(root: Path, request: StartRequest) -> StartRequest:
+    """The request with the graph in it where it names a file, and what the file beside it says: the backend
+    stands in another folder."""
     path = Path(request.graph_name)
     if request.graph or not request.graph_name or not path.is_file():
         return request
@@ -161,4 +166,5 @@ def _whole(request: StartRequest) -> StartRequest:
         graph = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
     except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise RefusedError([Problem("unreadable", str(path), str(error))]) from None
-    return msgspec.structs.replace(request, graph=graph, graph_name=path.stem)
+    scoring = request.scoring or checked_beside(root, path)
+    return msgspec.structs.replace(request, graph=graph, graph_name=path.stem, scoring=scoring)

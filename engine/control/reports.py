@@ -9,15 +9,8 @@ import msgspec
 from engine.graph.model import Problem
 from engine.scheduling.need import Priority
 from engine.statistics.budget import ERROR_BUDGET, headline_metric
-from engine.store.records import (
-    Determinism,
-    EnvironmentRecord,
-    EvalRequest,
-    MetricStats,
-    Progress,
-    RunStatus,
-    SummaryHead,
-)
+from engine.store.environment_record import EnvironmentRecord
+from engine.store.records import Determinism, EvalRequest, MetricStats, Progress, RunStatus, SummaryHead
 
 
 class ControlError(Exception):
@@ -82,8 +75,9 @@ class StartRequest(EvalRequest, kw_only=True):
 
     marginal_vram_mb: what it takes of a card's memory; None is unknown, 0 is no card. exclusive_gpu: alone on
     its card. gpus: UUIDs or labels of the cards to give it, all of them; [] is one of the scheduler's choice.
-    depends_on: runs that must complete first. scoring: see scoring.md. trust_hooks: the graph's hooks may run
-    their commands, now and later. The last three are those of Sources.
+    depends_on: runs that must complete first. scoring: see scoring.md; {} is what the file beside the saved
+    graph says, where there is one. trust_hooks: the graph's hooks may run their commands, now and later. The
+    last three are those of Sources.
     """
 
     graph: dict[str, Any] | None = None
@@ -138,11 +132,22 @@ class HookUse(msgspec.Struct, kw_only=True):
     origin: Literal["workspace", "graph"]
 
 
+class ScoringUse(msgspec.Struct, kw_only=True):
+    """How a saved graph's runs are scored where a request says nothing. path: of the file that says so.
+    trace: where traces are fetched; "" is nowhere. sinks: where episodes are exported."""
+
+    path: str
+    graders: list[str] = []
+    judges: list[str] = []
+    trace: str = ""
+    sinks: list[str] = []
+
+
 class CheckReport(msgspec.Struct, kw_only=True):
-    """Everything wrong with a graph; ``ok`` where no problem is an error.
+    """Everything wrong with a graph, and with how it is scored; ``ok`` where no problem is an error.
 
     loads: it could be read. missing: what it needs beside, without which it does not start. hooks_trusted:
-    whether the graph's hooks may run.
+    whether the graph's hooks may run. scoring: None where no file says how it is scored.
     """
 
     graph: str
@@ -154,6 +159,7 @@ class CheckReport(msgspec.Struct, kw_only=True):
     missing: list[Missing] = []
     hooks: list[HookUse] = []
     hooks_trusted: bool = True
+    scoring: ScoringUse | None = None
 
     @property
     def ok(self) -> bool:

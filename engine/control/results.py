@@ -39,7 +39,7 @@ def results_of(run: RunDir, metric: str | None = None) -> Results:
     if metric is not None and metric not in metrics:
         known = ", ".join(metrics) or "none yet"
         raise NotFoundError(f"no episode of {run.run_id} has measured {metric!r}; measured: {known}")
-    named = {name for row in rows for name in row.metrics}  # also what was never finite
+    named = {name for row in rows for name in row.measures}  # also what was never finite
     name = metric or headline_metric([*metrics, *sorted(named - metrics.keys())]) or HEADLINES[0]
     planned = _planned_by_task(view.spec.eval) if view.spec else {}
     several = len(planned.keys() | {row.task for row in rows}) > 1

@@ -56,7 +56,7 @@ def reopen(run: RunDir, *, errors: bool) -> Spec:
 @contextmanager
 def kept_on_failure(run: RunDir) -> Iterator[None]:
     """Put back how the run ended where what is done to it fails."""
-    before = {path: path.read_bytes() for path in (run.job, run.summary, run.done) if path.exists()}
+    before = {path: path.read_bytes() for path in (run.job, run.spec, run.summary, run.done) if path.exists()}
     try:
         yield
     except BaseException:
@@ -72,7 +72,7 @@ def _write(run: RunDir, job: Job, summary: Summary, errors: bool) -> None:
         state="queued",
         attempt=job.attempt + 1,
         token=secrets.token_hex(16),
-        kind=job.kind,
+        kind=job.plays_as,
         process=identity(),
         rerun_errors=errors,
         submitted_at=now_iso(),
@@ -92,8 +92,11 @@ def _quiet_sec(run: RunDir) -> float:
 def _refuse_where_nothing_is_left(run: RunDir, errors: bool) -> None:
     if view_run(run).status != "completed":
         return
-    failed = [row for row in read_rows(run) if row.error_class == "infra"]
+    rows = read_rows(run)
+    failed = [row for row in rows if row.error_class == "infra"]
     if errors and failed:
         return
     hint = f"; --errors plays the {len(failed)} again that the box failed" if failed else ""
+    if waiting := sum(row.scoring == "pending" for row in rows):
+        hint += f"; {waiting} wait to be scored: evaltower rescore {run.run_id}"
     raise ConflictError(f"run {run.run_id} is completed: every episode has its row{hint}")

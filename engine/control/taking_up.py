@@ -86,7 +86,7 @@ def reconcile(root: Path, queue: Queue, notices: Notices) -> None:
             _leave_or_end(run, job, error, notices)
             continue
         if job.state == "queued" and _is_of_this_host(job.process):
-            queue.submit(QueuedJob.of(spec, job.submitted_at))
+            queue.submit(QueuedJob.of(spec, job.submitted_at, job.kind))
             queued.append(run_id)
         elif job.state == "queued" or job.process is None or not is_here(job.process):
             continue
@@ -193,16 +193,16 @@ def _admitted(spec: Spec, job: Job) -> Admitted:
         claims=claims,
         after_sec=0.0,
     )
+    asked = QueuedJob.of(spec, job.submitted_at, job.kind)
     start = Start(
         run_id=job.run_id,
         run=own,
         servers=(),
         basis={},
         cold=False,
-        exclusive=bool(spec.scheduling.get("exclusive_gpu")),
-        workers=spec.eval.worker_count,
+        exclusive=asked.need.exclusive_gpu,
+        workers=asked.need.worker_count,
     )
-    asked = QueuedJob.of(spec, job.submitted_at)
     if not job.may_retry:
         asked = msgspec.structs.replace(asked, retries=0)
     return Admitted(job=asked, start=start, at=boottime())

@@ -10,7 +10,8 @@ import msgspec
 
 from engine.control.differences import Rows, first_difference
 from engine.control.reports import StartRequest, VerifiedRun, VerifyReport
-from engine.store.records import Determinism, EnvironmentRecord
+from engine.store.environment_record import EnvironmentRecord
+from engine.store.records import Determinism
 from engine.store.rundir import RunDir, RunDirError
 
 WEAKNESS: dict[Determinism, int] = {"exact": 0, "seeded": 1, "none": 2}
@@ -28,10 +29,16 @@ class _Starter(Protocol):
 def run_and_compare(
     control: _Starter, request: StartRequest, worker_counts: Sequence[int], watch: Callable[[str], None]
 ) -> VerifyReport:
-    """A run at each worker count, one after the other. ``watch(run_id)`` returns when that one is over."""
+    """A run at each worker count, one after the other. ``watch(run_id)`` returns when that one is over.
+
+    Scores are no part of what is compared: the file beside the graph is left out.
+    """
+    from engine.control.scoring import NOT_SCORED
+
+    scoring = request.scoring or NOT_SCORED
     runs = []
     for count in worker_counts:
-        asked = msgspec.structs.replace(request, worker_count=count, retries=INFRA_RETRIES)
+        asked = msgspec.structs.replace(request, worker_count=count, retries=INFRA_RETRIES, scoring=scoring)
         runs.append(control.start(asked))
         watch(runs[-1])
     return control.compare_results(runs)

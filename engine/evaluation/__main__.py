@@ -1,5 +1,5 @@
-"""``python -m engine.evaluation --run-dir DIR``: one attempt at a run in its own process. Exit code 0: it
-completed."""
+"""``python -m engine.evaluation --run-dir DIR``: one attempt at a run in its own process, or at scoring it
+again. Exit code 0: it completed."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from engine.evaluation.run import Run
+from engine.evaluation.score_run import ScoreRun
 from engine.store.disk import advice
 from engine.store.fence import Fence, FencedError
 from engine.store.records import Spec
@@ -60,6 +61,8 @@ def main() -> int:
 
 
 async def _go(run: RunDir, spec: Spec, fence: Fence) -> str:
+    if fence.job().kind == "score":
+        return await ScoreRun(run, spec, fence).go()
     return await Run(run, spec, fence).go()
 
 

@@ -17,14 +17,8 @@ from typing import Any
 import psutil
 
 from engine.evaluation.slots import HostSlot
-from engine.store.records import (
-    BatchedRecord,
-    Determinism,
-    EnvironmentRecord,
-    ModelRecord,
-    NodesetRecord,
-    Spec,
-)
+from engine.store.environment_record import BatchedRecord, EnvironmentRecord, ModelRecord, NodesetRecord
+from engine.store.records import Determinism, Spec
 from engine.store.rundir import RunDir
 from engine.store.strict_json import encode
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from engine.components.catalog import NodesetManifest, nodeset_of
 from engine.components.containers import ContainerStore
 from engine.components.errors import HostFailure
 from engine.components.firing import NodeHandler
+from engine.evaluation.compute import NoCompute, PanelCompute
 from engine.evaluation.connection import Connection, Hosted
 from engine.evaluation.panel import EpisodeFacts, set_up
 from engine.evaluation.plan import PlannedEpisode
@@ -28,12 +29,15 @@ from engine.execution.outcome import EpisodeContext, Outcome
 from engine.graph.model import Node, PortResolver
 from engine.graph.plan import Plan
 from engine.models.call import Chat
+from engine.scoring.context import Compute
+from engine.scoring.scored import stage
 from engine.store.disk import box_failure
 from engine.store.keys import Keys
 from engine.store.records import EpisodeRow, EvalRequest, WorkerProgress, WorkerState, now_iso
 
 log = logging.getLogger(__name__)
 
+Hold = Callable[[EpisodeRow, Compute], Awaitable[EpisodeRow]]
 DEFAULT_STEP_BUDGET = 500
 AGENT_CALL_SEC = 120.0
 LET_GO_SEC = 10.0
@@ -93,8 +97,12 @@ class Episode:
         self._facts = EpisodeFacts()
         self._playing: asyncio.Task[None] | None = None
 
-    async def play(self) -> EpisodeRow:
-        """The finished row. Cancellation gives a ``cancelled`` one; a host that failed is gone afterwards."""
+    async def play(self, hold: Hold | None = None) -> EpisodeRow:
+        """The finished row. Cancellation gives a ``cancelled`` one; a host that failed is gone afterwards.
+
+        ``hold``: what is done with the row while its environment is still there. What it raises is raised,
+        once the environment is released.
+        """
         started_at, began = now_iso(), time.monotonic()
         error: BaseException | None = None
         self._playing = asyncio.create_task(self._played())
@@ -109,9 +117,8 @@ class Episode:
         metrics, _ = extract_metrics(self._outcome.outputs)
         verdict = self._verdict(metrics) if error is None else of_exception(error)
         failure = error if isinstance(error, HostFailure) else None
-        died = await self._let_go(failure, unclean=verdict.termination in ("timeout", "cancelled"))
         verdict = await self._close_log(verdict)
-        return EpisodeRow(
+        row = EpisodeRow(
             episode_index=self._planned.index,
             episode_id=self._facts.episode_id,
             scene_id=self._facts.scene_id,
@@ -123,7 +130,6 @@ class Episode:
             termination=verdict.termination,
             error=self._setting.keys.strike_in(verdict.error),
             error_class=verdict.error_class,
-            failure=self._setting.keys.strike_in(died),
             selectors=dict(self._planned.selectors),
             repeat=self._planned.repeat,
             worker_id=self._worker.worker_id,
@@ -132,6 +138,27 @@ class Episode:
             seed=self._planned.seed,
             trajectory_digest=self._log.trajectory_digest,
         )
+        try:
+            if hold is not None and failure is None:
+                row = await hold(row, self._compute())
+        finally:
+            unclean = verdict.termination in ("timeout", "cancelled")
+            with stage(row, "release") as released:
+                problems = await self._let_go(unclean=unclean)
+            released.error = "; ".join(problems) or None
+            if row.scoring == "none":
+                row.stages = []
+        if failure is not None:
+            row.failure = self._setting.keys.strike_in(self._post_mortem(failure))
+        return row
+
+    def _compute(self) -> Compute:
+        """Its environment, for those who grade the episode in it."""
+        env = self._setting.env
+        if env is None or env.parallelism == "shared" or env.name not in self._connections:
+            return NoCompute()
+        actions = {action["name"] for action in (env.panel or {}).get("actions", ())}
+        return PanelCompute(self._connections[env.name].client, actions)
 
     def cancel(self) -> None:
         """End it as cancelled, unless its last step is done."""
@@ -276,25 +303,39 @@ class Episode:
             if connection.slot.manifest.parallelism == "shared" and connection.client.failure is None:
                 await connection.set_live(live)
 
-    async def _let_go(self, failure: HostFailure | None, *, unclean: bool) -> dict[str, object] | None:
-        """End the episode in every host; kill those that failed, and what was still at work for it."""
+    async def _let_go(self, *, unclean: bool) -> list[str]:
+        """End the episode in every host; kill those that failed, and what was still at work for it. Answers
+        what went wrong with that: by now there is a row, and it stands."""
+        problems = []
         for connection in self._connections.values():
-            client = connection.client
-            mine = connection.slot.manifest.parallelism == "replicated"
-            if client.failure is None and not (unclean and mine):
-                try:
-                    if not mine:
-                        await client.set_live(False, LET_GO_SEC)
-                    await client.evict(self._execution_id, self._facts.episode_id, LET_GO_SEC)
-                except Exception as error:
-                    log.warning("%s did not let go of an episode: %s", connection.slot.manifest.name, error)
-            if client.failure is not None or (unclean and mine):
-                await connection.slot.discard(connection.host, client.failure)
-            await client.close()
-        if failure is None:
-            return None
-        connection_to = self._connections.get(failure.nodeset)
-        return post_mortem(failure, connection_to.host if connection_to is not None else None)
+            try:
+                problem = await self._let_go_of(connection, unclean=unclean)
+            except Exception as error:
+                log.exception("%s is not let go of", connection.slot.manifest.name)
+                problem = f"{type(error).__name__}: {error}"
+            if problem:
+                problems.append(f"{connection.slot.manifest.name}: {problem}")
+        return problems
+
+    async def _let_go_of(self, connection: Connection, *, unclean: bool) -> str:
+        client, problem = connection.client, ""
+        mine = connection.slot.manifest.parallelism == "replicated"
+        if client.failure is None and not (unclean and mine):
+            try:
+                if not mine:
+                    await client.set_live(False, LET_GO_SEC)
+                await client.evict(self._execution_id, self._facts.episode_id, LET_GO_SEC)
+            except Exception as error:
+                log.warning("%s did not let go of an episode: %s", connection.slot.manifest.name, error)
+                problem = str(error)
+        if client.failure is not None or (unclean and mine):
+            await connection.slot.discard(connection.host, client.failure)
+        await client.close()
+        return problem
+
+    def _post_mortem(self, failure: HostFailure) -> dict[str, object]:
+        connection = self._connections.get(failure.nodeset)
+        return post_mortem(failure, connection.host if connection is not None else None)
 
     async def _close_log(self, verdict: Verdict) -> Verdict:
         try:

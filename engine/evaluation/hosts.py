@@ -13,8 +13,8 @@ from engine.evaluation.launching import Launcher
 from engine.evaluation.slots import HostSlot
 from engine.evaluation.verdict import SetupRefused
 from engine.hosting.process import make_socket_dir
+from engine.store.environment_record import BatchedRecord
 from engine.store.keys import Keys
-from engine.store.records import BatchedRecord
 
 
 class Hosts:
@@ -52,13 +52,18 @@ class Hosts:
     def all_of_first(self) -> dict[str, HostSlot]:
         return {**self.shared, **self.own[0]}
 
-    async def metadata(self, env: NodesetManifest | None) -> Mapping[str, Any]:
-        """``get_eval_metadata`` of the environment; empty where there is none. Raises HostFailure, and
-        SetupRefused."""
+    async def metadata(
+        self, env: NodesetManifest | None, selectors: Mapping[str, Any] | None = None
+    ) -> Mapping[str, Any]:
+        """``get_eval_metadata`` of the environment; empty where there is none. Its panel is told the run's
+        ``selectors`` before: they may say which data set it is. Raises HostFailure, and SetupRefused."""
         if env is None:
             return {}
         client = (await self.all_of_first()[env.name].ensure()).connect(self._run_id)
+        told = (selectors or {}) if env.parallelism == "replicated" else {}
         try:
+            for name, value in told.items():
+                await client.panel_field(name, value, env.first_reset_deadline_sec)
             answer = await client.metadata(env.first_reset_deadline_sec)
         finally:
             await client.close()

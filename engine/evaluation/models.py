@@ -9,8 +9,8 @@ from engine.graph.names import node_name
 from engine.models.client import ChatClient
 from engine.models.errors import ProfileError
 from engine.models.profiles import asked_for
+from engine.store.environment_record import ModelRecord
 from engine.store.keys import Keys, withhold
-from engine.store.records import ModelRecord
 from engine.store.rundir import RunDir
 from engine.store.settings import read_settings
 

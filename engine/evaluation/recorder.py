@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from engine.statistics.folding import fold_rows
-from engine.store.atomic import write_json
+from engine.store.atomic import write_bytes, write_json
 from engine.store.digest import result_digest
 from engine.store.disk import FULL
 from engine.store.fence import Fence, FencedError
@@ -22,6 +22,7 @@ from engine.store.jsonl import LineAppender
 from engine.store.records import (
     EpisodeFile,
     EpisodeRow,
+    EpisodeWaits,
     Identity,
     Progress,
     RunStatus,
@@ -41,7 +42,8 @@ class Recorder:
     """The one writer of a run's files. Disk work is done in order in a thread of its own, off the event loop.
 
     ``on_failure`` is called with the OSError when a file could not be written, or only after the reserve was
-    given up for it; and with the FencedError when the run is another attempt's.
+    given up for it; and with the FencedError when the run is another attempt's. ``waiting``: what finished
+    episodes wait for, asked when progress is written.
     """
 
     def __init__(
@@ -51,9 +53,12 @@ class Recorder:
         graph_hash: str,
         fence: Fence,
         on_failure: Callable[[OSError | FencedError], None],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """``clock``: one that stands still adds nothing to the time that the run took."""
         self.summary = summary
         self.progress = Progress(run_id=run.run_id, updated_at=now_iso())
+        self.waiting: Callable[[], list[EpisodeWaits]] = list
         self._run = run
         self._graph_hash = graph_hash
         self._fence = fence
@@ -62,7 +67,8 @@ class Recorder:
         self._rows: dict[Identity, EpisodeRow] = {}
         self._appender: LineAppender | None = None
         self._disk = ThreadPoolExecutor(1, thread_name_prefix="disk")
-        self._began = time.monotonic()
+        self._clock = clock
+        self._began = clock()
         self._earlier_sec = summary.elapsed_sec
         self._changed = asyncio.Event()
         self._summary_changed = False
@@ -97,6 +103,10 @@ class Recorder:
         """Replace one of the run's other files. Raises OSError and FencedError."""
         await self._off_loop(partial(self._write, path, value))
 
+    async def write_bytes(self, path: Path, data: bytes) -> None:
+        """Replace a file of an episode's. Raises OSError and FencedError."""
+        await self._off_loop(partial(self._write_bytes, path, data))
+
     def refused(self, error: OSError) -> None:
         """The box refused a file of an episode."""
         self._on_failure(error)
@@ -110,22 +120,28 @@ class Recorder:
     async def finish(self, status: RunStatus, error: str | None) -> None:
         """Write the last summary and, unless the run is ``aborted``, ``_DONE``. Raises OSError and
         FencedError."""
+        await self.end_as(status, error, now_iso(), done=status != "aborted")
+
+    async def end_as(
+        self, status: RunStatus, error: str | None, finished_at: str | None, *, done: bool
+    ) -> None:
+        """The same of a run that ended so at that time. ``done``: there is nothing to be gone on with."""
         await self.close()
         with suppress(OSError):
             self._write_progress()
         self.summary.status = status
         self.summary.error = error
-        self.summary.finished_at = now_iso()
+        self.summary.finished_at = finished_at
         self._fold_rows()
         self.summary.result_digest = result_digest(self.summary.episodes)
         try:
-            self._with_room(self._write_end)
+            self._with_room(partial(self._write_end, done))
         except OSError as refused:
             if refused.errno not in FULL or not self._run.progress.exists():
                 raise
             self._fence.check()
             self._run.progress.unlink()  # nobody needs it any more, and it has room
-            self._write_end()
+            self._write_end(done)
 
     async def close(self) -> None:
         """Write nothing any more, but what :meth:`finish` does."""
@@ -151,13 +167,18 @@ class Recorder:
             self._appender = LineAppender(self._run.episode_rows, self._fence.check)
         self._appender.append(row)
 
+    def _write_bytes(self, path: Path, data: bytes) -> None:
+        self._fence.check()
+        path.parent.mkdir(exist_ok=True)
+        write_bytes(path, data, before=self._fence.check)
+
     def _write(self, path: Path, value: Any, *, durable: bool = True) -> None:
         self._fence.check()
         write_json(path, value, durable=durable, before=self._fence.check)
 
-    def _write_end(self) -> None:
+    def _write_end(self, done: bool) -> None:
         self._write(self._run.summary, self.summary)
-        if self.summary.status != "aborted":
+        if done:
             self._run.mark_done(self._fence.check)
 
     async def _write_periodically(self) -> None:
@@ -182,12 +203,13 @@ class Recorder:
 
     def _write_progress(self) -> None:
         self.progress.updated_at = now_iso()
+        self.progress.scoring = self.waiting()
         self._write(self._run.progress, self.progress, durable=False)
 
     def _fold_rows(self) -> None:
         rows = [self._rows[identity] for identity in sorted(self._rows)]
         fold_rows(self.summary, rows)
-        self.summary.elapsed_sec = round(self._earlier_sec + time.monotonic() - self._began, 3)
+        self.summary.elapsed_sec = round(self._earlier_sec + self._clock() - self._began, 3)
 
     async def _off_loop(self, work: Callable[[], None]) -> None:
         refused = await asyncio.get_running_loop().run_in_executor(self._disk, self._with_room, work)

@@ -58,6 +58,8 @@ def read_earlier(
 def _is_finished(row: EpisodeRow, folder: Path, rerun_errors: bool) -> bool:
     if row.status == "cancelled":
         return False
+    if rerun_errors and row.failure is not None and row.failure.get("stage") == "grade":
+        return False
     # Without its episode.json, playing it again had begun when that attempt was killed.
     return row.error_class != "infra" or (not rerun_errors and (folder / "episode.json").exists())
 
@@ -82,6 +84,6 @@ def reopened_summary(run: RunDir, spec: Spec) -> Summary:
 
 def remove_leftovers(run: RunDir) -> None:
     """Remove temporary files of a run process that was killed in the middle of a write."""
-    for name in (run.summary, run.progress, run.graph, run.environment, run.done, run.control):
+    for name in (run.summary, run.progress, run.graph, run.scoring, run.environment, run.done, run.control):
         for left in run.path.glob(f".{name.name}.*.tmp"):
             left.unlink(missing_ok=True)

@@ -31,19 +31,24 @@ from engine.evaluation.plan import (
 from engine.evaluation.play import PlayGate
 from engine.evaluation.recorder import Recorder
 from engine.evaluation.resuming import Earlier, read_earlier, remove_leftovers, reopened_summary
+from engine.evaluation.scoring import RunScoring, open_means
 from engine.evaluation.time_limit import TimeLimit
 from engine.evaluation.verdict import SetupRefused
 from engine.evaluation.worker import Worker
 from engine.graph.model import GraphError
 from engine.models.client import ChatClient
 from engine.models.errors import ProfileError
+from engine.scoring.pipeline import PhaseError
+from engine.scoring.scored import Means
+from engine.scoring.spec import ScoringError
 from engine.statistics.stopping import UntilWidth
 from engine.store.disk import advice, box_failure
+from engine.store.environment_record import BatchedRecord
 from engine.store.episode_folders import folder_names
 from engine.store.fence import Fence, FencedError
 from engine.store.keys import Keys
 from engine.store.play import PlayAddress
-from engine.store.records import BatchedRecord, RunStatus, Spec, WorkerProgress, now_iso, task_of
+from engine.store.records import RunStatus, Spec, WorkerProgress, now_iso, task_of
 from engine.store.rundir import RunDir, RunDirError
 from engine.store.settings import SettingsError
 
@@ -68,6 +73,8 @@ class Run:
         self._limit: TimeLimit | None = None
         self._workers: list[Worker] = []
         self._stopper: EarlyStopper | None = None
+        self._scoring: RunScoring | None = None
+        self._means: Means | None = None
         self._work: asyncio.Task[None] | None = None
         self._end: tuple[RunStatus, str | None] = ("completed", None)
         self._fenced: FencedError | None = None
@@ -85,7 +92,15 @@ class Run:
             await self._work
         except asyncio.CancelledError:
             log.info("stopped before the first episode")
-        except (GraphError, PlanError, SettingsError, ProfileError, SetupRefused, HostFailure) as error:
+        except (
+            GraphError,
+            PlanError,
+            SettingsError,
+            ProfileError,
+            ScoringError,
+            SetupRefused,
+            HostFailure,
+        ) as error:
             self.stop("error", self._told(error))
         except (OSError, FencedError) as error:
             self._failed(error)
@@ -113,20 +128,24 @@ class Run:
             self._work.cancel()
         for worker in self._workers:
             worker.cancel()
+        if self._scoring is not None:
+            self._scoring.close()
 
     def _end_early(self) -> None:
         """All that counts has ended, so that what else is being played need not."""
         self._over = True
-        for worker in self._workers:
-            worker.cancel()
+        self._cancel()
 
     async def _everything(self) -> None:
         self._fence.check()
         remove_leftovers(self._run)
         await self._recorder.start()
         await self._recorder.write(self._run.graph, self._spec.graph)
+        if self._spec.scoring:
+            await self._recorder.write(self._run.scoring, self._spec.scoring)
         await self._prepare()
         await asyncio.gather(*(self._run_worker(worker) for worker in self._workers))
+        await self._settle_scoring()
         self._over = True
         if self._stopper is not None:
             await self._stopper.settle()
@@ -140,12 +159,26 @@ class Run:
             log.exception("a worker failed")
             self.stop("error", f"{type(error).__name__}: {error}")
 
+    async def _settle_scoring(self) -> None:
+        """Join what goes on behind the episodes."""
+        if self._scoring is None:
+            return
+        self._recorder.show(activity="scoring" if self._recorder.waiting() else "")
+        try:
+            await self._scoring.settle()
+        except (OSError, FencedError) as error:
+            log.warning("scoring ended early: %s", error)  # the run has been told
+        except PhaseError as fault:  # it was logged where it happened
+            self.stop("error", f"{fault}. What it left undone, `evaltower resume {self._run.run_id}` does")
+        self._recorder.show(activity="")
+
     async def _prepare(self) -> None:
         """Everything before the first episode: graph, servers, the list of episodes, the workers."""
         job = self._fence.job()
         self._recorder.show(activity="loading the graph")
         loaded = await asyncio.to_thread(load, self._run, self._spec, self._fence.check)
         self._chat = loaded.chat
+        self._means = await asyncio.to_thread(open_means, self._run, self._spec, loaded.chat)
         before = self._regimes_before()
         self._keys = loaded.keys
         urls = self._run.read_shared_urls()
@@ -156,7 +189,7 @@ class Run:
             await self._recorder.write(self._run.control, address)
         self._recorder.show(activity="starting " + ", ".join(loaded.nodesets))
         await self._hosts.start(loaded.nodesets, before)
-        metadata = await self._hosts.metadata(loaded.env)
+        metadata = await self._hosts.metadata(loaded.env, self._request.selectors)
         self._summary.config.split = choose_split(self._request.split, metadata)
         planned = plan_request(self._request, self._summary.config.split, metadata)
         await self._write_environment(self._hosts, loaded.chat)
@@ -192,6 +225,7 @@ class Run:
         if asked.until_width is not None:
             rule = UntilWidth(asked.until_metric, asked.until_width)
             self._stopper = EarlyStopper(rule, self._recorder, self._end_early, earlier.beyond)
+        self._scoring = RunScoring(self._means, self._recorder, self._stopper, self._failed)
         # To end early the list is played from its beginning on; else neighbours stay together.
         share = cut_chunks if self._stopper is None else deal_groups
         together = common_multiple(hosts.recycled_after)
@@ -214,18 +248,17 @@ class Run:
                 Group(hosts.own[number].values(), together),
                 self._folder / "replayed",
                 self._recorder,
-                self._stopper,
+                self._scoring,
             )
             self._workers.append(worker)
             for position in chunk:
                 if position in earlier.finished:
                     worker.count(earlier.finished[position])
-        if self._stopper is not None:
-            for planned, folder in episodes:
-                if planned.position in earlier.finished:
-                    self._stopper.ended(planned.position, earlier.finished[planned.position], folder)
-                elif planned.position in earlier.unfinished:
-                    self._stopper.stands(planned.position, earlier.unfinished[planned.position], folder)
+        for planned, folder in episodes:
+            if planned.position in earlier.finished:
+                self._scoring.take_up(planned.position, earlier.finished[planned.position], folder)
+            elif planned.position in earlier.unfinished and self._stopper is not None:
+                self._stopper.stands(planned.position, earlier.unfinished[planned.position], folder)
 
     def _first_worker(self) -> WorkerProgress | None:
         return next(iter(self._recorder.progress.workers), None)
@@ -301,5 +334,7 @@ class Run:
                 self._run.control.unlink(missing_ok=True)
         if self._hosts is not None:
             await self._hosts.stop()
+        if self._means is not None:
+            await self._means.close()
         if self._chat is not None:
             await self._chat.close()

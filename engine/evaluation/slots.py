@@ -12,7 +12,7 @@ from engine.components.catalog import NodesetManifest
 from engine.components.errors import HostCrashed, HostFailure, HostStartFailed
 from engine.hosting.client import HostClient
 from engine.hosting.regimes import regimes_of, with_default_config
-from engine.store.records import BatchedRecord
+from engine.store.environment_record import BatchedRecord
 
 STARTS_IN_A_ROW = 3
 STOP_GRACE_SEC = 5.0

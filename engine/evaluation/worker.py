@@ -7,11 +7,11 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from engine.evaluation.early_stop import EarlyStopper
 from engine.evaluation.episode import Episode, Setting
 from engine.evaluation.group import Group, Past
 from engine.evaluation.plan import PlannedEpisode
 from engine.evaluation.recorder import Recorder
+from engine.evaluation.scoring import RunScoring
 from engine.evaluation.slots import HostSlot
 from engine.store.records import EpisodeRow, WorkerProgress, now_iso
 
@@ -22,7 +22,7 @@ class Worker:
     """Plays ``episodes`` in order, but those that are ``finished``, by their position, already.
 
     ``own``: its replicated nodesets; ``shared``: the run's. ``group``: what these may remember; what must be
-    played again for that leaves its files in ``scratch``. ``stopper`` is told of each.
+    played again for that leaves its files in ``scratch``. ``scoring`` gets each.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Worker:
         group: Group,
         scratch: Path,
         recorder: Recorder,
-        stopper: EarlyStopper | None,
+        scoring: RunScoring,
     ) -> None:
         self._setting = setting
         self._progress = progress
@@ -47,7 +47,7 @@ class Worker:
         self._group = group
         self._scratch = scratch
         self._recorder = recorder
-        self._stopper = stopper
+        self._scoring = scoring
         self._cancelled = False
         self._episode: Episode | None = None
 
@@ -62,8 +62,7 @@ class Worker:
                     break
                 await self._recorder.record(row, folder)
                 self.count(row)
-                if self._stopper is not None:
-                    self._stopper.ended(planned.position, row, folder)
+                self._scoring.push(planned.position, row, folder)
                 await self._recycle_when_large()
             self._group.note(planned, row, folder.name)
         self._progress.state = "done"
@@ -89,21 +88,23 @@ class Worker:
             failed = await self._relive(await self._group.ready(planned))
             if self._cancelled:
                 break
-            row = self._unplayed(planned, failed) if failed else await self._once(planned, folder)
+            row = (
+                self._unplayed(planned, failed) if failed else await self._once(planned, folder, scored=True)
+            )
             tries -= 1
             if row.error_class != "infra" or tries == 0 or self._cancelled:
                 return row
             log.warning("episode %d is played again: %s", planned.index, row.error)
         return None
 
-    async def _once(self, planned: PlannedEpisode, folder: Path) -> EpisodeRow:
+    async def _once(self, planned: PlannedEpisode, folder: Path, *, scored: bool = False) -> EpisodeRow:
         self._begin(planned)
         self._setting.guard()
         _empty(folder)
         slots = {**self._shared, **self._own}
         episode = Episode(self._setting, planned, folder, slots, self._progress, self._recorder.show)
         self._episode = episode
-        row = await episode.play()
+        row = await episode.play(self._scoring.hold(folder) if scored else None)
         if episode.refused is not None:
             self._recorder.refused(episode.refused)
         return row

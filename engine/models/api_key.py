@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from engine.models.errors import ProfileError
+from engine.models.errors import KeyMissing
 from engine.store.keys import SHORTEST_SECRET, STRUCK
 from engine.store.profile import Profile
 
 
 class ApiKey:
-    """The key of a profile; empty where it needs none. Raises ProfileError where it cannot be used."""
+    """The key of a profile; empty where it needs none. Raises KeyMissing where it cannot be used."""
 
     def __init__(self, profile: Profile, environ: Mapping[str, str]) -> None:
         variable = profile.api_key_env
         self._text = environ.get(variable, "").strip() if variable else ""
         if variable and not self._text:
-            raise ProfileError(f"the environment variable {variable} is not set", "it has to hold the key")
+            raise KeyMissing(f"the environment variable {variable} is not set", "it has to hold the key")
         if not (self._text.isascii() and self._text.isprintable()):
-            raise ProfileError(
+            raise KeyMissing(
                 f"the key in the environment variable {variable} holds characters that no key has",
                 "set it again",
             )

@@ -11,7 +11,7 @@ from engine.models.answer import Answer, error_text, read_answer
 from engine.models.api_key import ApiKey
 from engine.models.cache import RequestCache
 from engine.models.call import ChatCall, Reply
-from engine.models.errors import ChatRefused, ChatUnavailable, NoAnswer
+from engine.models.errors import AnswerLate, ChatRefused, ChatTimeout, ChatUnavailable, NoAnswer
 from engine.models.retrying import LONGEST_PAUSE_SEC, backoff_sec, is_retried
 from engine.models.transport import Response, Transport
 from engine.store.profile import Profile
@@ -103,7 +103,7 @@ class Endpoint:
         attempt = 0
         while True:
             sent.count += 1
-            told, wait = "", 0.0
+            told, wait, failure = "", 0.0, ChatUnavailable
             try:
                 response = await self._transport.post(
                     self._url, body, self._key.headers, self.profile.timeout_sec
@@ -115,8 +115,9 @@ class Endpoint:
                     raise ChatRefused(self._named(told), response.status)
             except NoAnswer as nothing:
                 told = str(nothing)
+                failure = ChatTimeout if isinstance(nothing, AnswerLate) else ChatUnavailable
             if attempt >= self.profile.retries:
-                raise self._unavailable(f"{told} (tries: {attempt + 1})")
+                raise self._unavailable(f"{told} (tries: {attempt + 1})", failure)
             if wait > LONGEST_PAUSE_SEC:
                 raise self._unavailable(f"{told}, and it asks to be left alone for {wait:.0f} s")
             pause = max(backoff_sec(attempt, draw), wait)
@@ -130,8 +131,8 @@ class Endpoint:
     def _named(self, text: str) -> str:
         return f"profile {self.name!r} ({self.profile.model}): {text}"
 
-    def _unavailable(self, text: str) -> ChatUnavailable:
-        return ChatUnavailable(self._named(text), call=self._url)
+    def _unavailable(self, text: str, failure: type[ChatUnavailable] = ChatUnavailable) -> ChatUnavailable:
+        return failure(self._named(text), call=self._url)
 
     def _cost(self, answer: Answer) -> float | None:
         price = self.profile.price

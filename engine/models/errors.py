@@ -14,6 +14,10 @@ class ProfileError(Exception):
         self.remedy = remedy
 
 
+class KeyMissing(ProfileError):
+    """There is the profile, and no key for it that can be used."""
+
+
 class ChatRefused(Exception):
     """The server will not answer this request, however often it is asked: the caller's fault."""
 
@@ -28,5 +32,13 @@ class ChatUnavailable(HostFailure):
     termination = "exception"
 
 
+class ChatTimeout(ChatUnavailable):
+    """The server did not answer in time when it was last tried."""
+
+
 class NoAnswer(Exception):
     """One try came to nothing: the message says how."""
+
+
+class AnswerLate(NoAnswer):
+    """Nothing whole came back in time."""

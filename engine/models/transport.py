@@ -13,7 +13,7 @@ from http import HTTPStatus
 
 import httpx
 
-from engine.models.errors import NoAnswer
+from engine.models.errors import AnswerLate, NoAnswer
 from engine.models.retrying import retry_after_sec
 
 CONNECT_SEC = 10.0
@@ -73,7 +73,7 @@ class Transport:
             async with asyncio.timeout(timeout_sec):
                 answer = await self._http.request(method, url, content=body, headers=headers)
         except TimeoutError:
-            raise NoAnswer(f"no answer within {timeout_sec:g} s") from None
+            raise AnswerLate(f"no answer within {timeout_sec:g} s") from None
         except httpx.TimeoutException:
             raise NoAnswer(f"no connection within {CONNECT_SEC:g} s") from None
         except (httpx.InvalidURL, UnicodeError) as error:  # the latter of a host that is no name

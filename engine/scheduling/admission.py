@@ -109,12 +109,17 @@ class _Round:
             self._never[same] = never_fits(request_for("", job.need, estimate, self._bare), self._bare)
         if reason := self._never[same]:
             self._made.refused[job.run_id] = reason
-        elif closed := self._closed or self._played(job):
+        elif closed := self._closed_to(job) or self._played(job):
             self._made.waiting[job.run_id] = closed
         elif found := self._not_now.get(same):
             self._wait(job, estimate, found)
         else:
             self._place(job, estimate, behind)
+
+    def _closed_to(self, job: QueuedJob) -> Reason | None:
+        """One that takes next to nothing starts beside those of which nobody knows yet what they take."""
+        beside = job.kind == "score" and self._closed is not None and self._closed.code == "cold_start_wait"
+        return None if beside else self._closed
 
     def _played(self, job: QueuedJob) -> Reason | None:
         """Beside a run that is played by hand nothing else starts."""
@@ -134,7 +139,8 @@ class _Round:
         self._made.starts.append(placed)
         book(placed, self._accounts)
         self._not_now.clear()
-        self._closed = _first_of_its_kind(job.run_id, self._state.policy) if placed.cold else None
+        if placed.cold:
+            self._closed = _first_of_its_kind(job.run_id, self._state.policy)
 
     def _wait(self, job: QueuedJob, estimate: Estimate, reason: Reason) -> None:
         self._made.waiting[job.run_id] = reason

@@ -9,7 +9,7 @@ import msgspec
 from engine.scheduling.need import Need, Priority, Scheduling
 from engine.scheduling.reasons import Reason, duration, listed
 from engine.scheduling.starts import Seated, Start
-from engine.store.records import RunStatus, Spec
+from engine.store.records import JobKind, RunStatus, Spec
 
 RANKS: dict[Priority, int] = {"high": 0, "normal": 1, "low": 2}
 
@@ -25,7 +25,8 @@ class QueuedJob(msgspec.Struct, frozen=True, kw_only=True):
     sequence: order of submission, for ever. rank: its priority as a number, after any rise. eligible_since:
     since when nothing but room keeps it; None while something else does. not_before: after a failure, when it
     may be tried again. failures: how often the box failed it; failure: how, the last time. retries: how often
-    it may. timeout_sec: wall seconds that it may run.
+    it may. timeout_sec: wall seconds that it may run. kind: ``score`` plays nothing, and starts beside
+    others.
     """
 
     run_id: str
@@ -42,11 +43,23 @@ class QueuedJob(msgspec.Struct, frozen=True, kw_only=True):
     failure: str = ""
     not_before: float | None = None
     timeout_sec: float | None = None
+    kind: JobKind = "run"
 
     @classmethod
-    def of(cls, spec: Spec, submitted_at: str) -> QueuedJob:
+    def of(cls, spec: Spec, submitted_at: str, kind: JobKind = "run") -> QueuedJob:
         """The job of a spec; it gets its sequence when it is queued. Raises msgspec.ValidationError."""
         asked = msgspec.convert(spec.scheduling, Scheduling)
+        if kind == "score":
+            return cls(
+                run_id=spec.run_id,
+                sequence=0,
+                need=Need.to_score(spec),
+                priority=asked.priority,
+                rank=RANKS[asked.priority],
+                submitted_at=submitted_at,
+                retries=spec.eval.retries,
+                kind=kind,
+            )
         return cls(
             run_id=spec.run_id,
             sequence=0,
@@ -57,6 +70,7 @@ class QueuedJob(msgspec.Struct, frozen=True, kw_only=True):
             depends_on=asked.depends_on,
             retries=spec.eval.retries,
             timeout_sec=spec.eval.timeout_sec,
+            kind=kind,
         )
 
     def blocked(self, outcomes: Mapping[str, RunStatus], now: float) -> Reason | None:

@@ -39,6 +39,12 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     gpus: tuple[str, ...] = ()
 
     @classmethod
+    def to_score(cls, spec: Spec) -> Need:
+        """What it takes to score the finished episodes of ``spec``: one process, whatever they were played
+        with."""
+        return cls(graph_name=spec.eval.graph_name, graph_hash="scoring", marginal_vram_mb=0.0)
+
+    @classmethod
     def of(cls, spec: Spec) -> Need:
         """What ``spec`` asks. Raises msgspec.ValidationError for a ``scheduling`` that is none."""
         asked = msgspec.convert(spec.scheduling, Scheduling)
@@ -91,7 +97,8 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
     owner: its run id, or its server key. claims: by pool. peaks: the most it was seen to hold, by pool.
     settled: it works, has stopped growing, and past runs had reached their peak by now. cold: nothing was
     known of it when it started. lasting: waiting does not end it (a server that the operator keeps).
-    ending: a server that is being unloaded. users: the runs that use it.
+    ending: a server that is being unloaded. users: the runs that use it. aside: what it takes is small and
+    known, so that neither waits for the other.
     """
 
     owner: str
@@ -105,6 +112,7 @@ class Tenant(msgspec.Struct, frozen=True, kw_only=True):
     ending: bool = False
     users: Sequence[str] = ()
     workers: int = 1
+    aside: bool = False
 
     def standing_mb(self, pool: str) -> float:
         """What must be left to it of ``pool``, whatever it holds of that at the moment."""

@@ -110,7 +110,9 @@ def hold_for(
 
 def _not_first(request: Request, accounts: Accounts) -> Reason | None:
     """Where only main memory counts, a run of which nothing is known has the whole of it to itself."""
-    others = [owner for owner in accounts.tenants if owner not in request.using]
+    others = [
+        owner for owner, tenant in accounts.tenants.items() if owner not in request.using and not tenant.aside
+    ]
     if not request.cold or accounts.cards or not others:
         return None
     who = listed(map(title, others))

@@ -151,6 +151,7 @@ class Tenants:
                     cold=start.cold,
                     exclusive=start.exclusive,
                     workers=start.workers,
+                    aside=run.entry.job.kind == "score",
                 )
             )
         for server in self.servers.values():

@@ -10,9 +10,10 @@ from engine.statistics.aggregate import DEFAULT, How, estimate_column
 from engine.statistics.intervals import Estimate, Interval
 from engine.statistics.missingness import Missingness, missingness
 from engine.statistics.rows import Row, column, settle
+from engine.store.records import VERDICT
 
 ERROR_BUDGET = 0.1
-HEADLINES = ("success", "return", "reward", "score")
+HEADLINES = ("success", VERDICT, "return", "reward", "score")
 """Metrics worth a headline, the first that a run has."""
 
 

@@ -15,7 +15,8 @@ Episode = tuple[int, str]
 
 
 class Row(Protocol):
-    """What is read of an episode row. ``scene_id`` is "" and ``task`` ``_default`` where there is none."""
+    """What is read of an episode row. ``measures``: its metrics, and those of its scores that were measured.
+    ``scene_id`` is "" and ``task`` ``_default`` where there is none."""
 
     @property
     def identity(self) -> Identity: ...
@@ -24,7 +25,7 @@ class Row(Protocol):
     @property
     def error_class(self) -> str | None: ...
     @property
-    def metrics(self) -> Mapping[str, SupportsFloat | None]: ...
+    def measures(self) -> Mapping[str, SupportsFloat | None]: ...
     @property
     def task(self) -> str: ...
     @property
@@ -69,7 +70,7 @@ def finite(value: SupportsFloat | None) -> float | None:
 
 def measured(row: Row, metric: str) -> float | None:
     """The metric's value in a completed row; None where it was not measured or the row did not complete."""
-    return finite(row.metrics.get(metric)) if row.status == "completed" else None
+    return finite(row.measures.get(metric)) if row.status == "completed" else None
 
 
 def columns(rows: Iterable[Row]) -> dict[str, Column]:
@@ -79,7 +80,7 @@ def columns(rows: Iterable[Row]) -> dict[str, Column]:
         if row.status != "completed":
             continue
         place = place_of(row)
-        for name, raw in row.metrics.items():
+        for name, raw in row.measures.items():
             value = finite(raw)
             if value is not None:
                 found[name].places.append(place)

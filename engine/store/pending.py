@@ -1,8 +1,8 @@
-"""The summary of a run that has not begun."""
+"""The summary of a run that has not begun, and of one that has ended before."""
 
 from __future__ import annotations
 
-from engine.store.records import Spec, Summary, SummaryConfig
+from engine.store.records import EndedAs, Spec, Summary, SummaryConfig, SummaryHead
 
 
 def pending_summary(spec: Spec, env_nodeset: str | None = None) -> Summary:
@@ -23,3 +23,8 @@ def pending_summary(spec: Spec, env_nodeset: str | None = None) -> Summary:
         until_metric=asked.until_metric,
     )
     return Summary(run_id=spec.run_id, config=config, status="pending", created_at=spec.created_at)
+
+
+def stand_again(head: SummaryHead, before: EndedAs) -> None:
+    """Let a run that was scored again end as it had ended."""
+    head.status, head.error, head.finished_at = before.status, before.error, before.finished_at

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from engine.store.process_identity import ProcessIdentity
+from engine.store.scores import ExportOutcome, Score, Stage, measured_values
 
 RunStatus = Literal["pending", "running", "completed", "cancelled", "error", "aborted"]
 EpisodeStatus = Literal["completed", "error", "cancelled"]
@@ -32,6 +33,8 @@ WorkerState = Literal["starting", "resetting", "running", "waiting", "done"]
 Determinism = Literal["exact", "seeded", "none"]
 
 SCHEMA = 1
+VERDICT = "pass"
+"""The metric under which verdicts are averaged."""
 
 
 def now_iso() -> str:
@@ -121,6 +124,19 @@ class Spec(msgspec.Struct, kw_only=True):
     active_workspace_dir: str | None = None
 
 
+class EndedAs(msgspec.Struct, kw_only=True):
+    """How a run stood that is scored again, and stands again afterwards. kind: of the attempt that played
+    it."""
+
+    kind: Literal["run", "play"] = "run"
+    status: RunStatus
+    error: str | None = None
+    finished_at: str | None = None
+
+
+JobKind = Literal["run", "score", "play"]
+
+
 class Job(msgspec.Struct, kw_only=True):
     """job.json: who runs it, and what was intended. Written by whoever starts the run, never by the run.
 
@@ -128,14 +144,15 @@ class Job(msgspec.Struct, kw_only=True):
     run's processes, or the backend until there is one. cancel_requested_at: the intent to end it, which holds
     until its tree is empty; stop_reason: why it is to end as ``error``, empty where as ``cancelled``. reason:
     why it waits, in words. rerun_errors: what the box failed is played again, too. may_retry: where the box
-    fails this attempt, the run is queued again. admit_charges: resource → MB.
+    fails this attempt, the run is queued again. admit_charges: resource → MB. ended_as: of kind ``score``,
+    which plays nothing. rescore: what is scored is scored again, too, and not only what waits for it.
     """
 
     run_id: str
     state: Literal["queued", "started", "ended"]
     attempt: int = 1
     token: str = ""
-    kind: Literal["run", "score", "play"] = "run"
+    kind: JobKind = "run"
     process: ProcessIdentity | None = None
     cancel_requested_at: str | None = None
     stop_reason: str = ""
@@ -148,6 +165,15 @@ class Job(msgspec.Struct, kw_only=True):
     submitted_at: str = ""
     started_at: str | None = None
     finished_at: str | None = None
+    ended_as: EndedAs | None = None
+    rescore: bool = False
+
+    @property
+    def plays_as(self) -> Literal["run", "play"]:
+        """The kind of an attempt that plays what is left of the run."""
+        if self.kind == "score":
+            return self.ended_as.kind if self.ended_as else "run"
+        return self.kind
 
 
 class EpisodeRow(msgspec.Struct, kw_only=True):
@@ -157,7 +183,9 @@ class EpisodeRow(msgspec.Struct, kw_only=True):
     elapsed_sec: wall seconds from reset to the last step. failure: what is known of a host's end (exit
     code, signal, last lines of stderr). seed: the environment's, in [0, 2**31). repeat counts from 1.
     trajectory_digest: BLAKE2b-128 hex over the firings. A failed episode keeps the metrics, steps and log
-    that it had. beyond_stop: it lies after the last one that counts of a run that ended early.
+    that it had. beyond_stop: it lies after the last one that counts of a run that ended early. scores: in the
+    order of their graders, then of the judges; verdict: what they come to, None where nothing decides.
+    trace_ref: where its trace is to be had ({kind, endpoint, run_id, …}); a secret in it by name alone.
     """
 
     episode_index: int
@@ -175,12 +203,15 @@ class EpisodeRow(msgspec.Struct, kw_only=True):
     selectors: dict[str, Any] = {}
     repeat: int = 1
     worker_id: int = 0
-    trace_ref: str | None = None
+    trace_ref: dict[str, Any] | None = None
     scoring: Scoring = "none"
     started_at: str = ""
     finished_at: str = ""
     seed: int = 0
-    scores: list[dict[str, Any]] = []
+    scores: list[Score] = []
+    verdict: bool | None = None
+    stages: list[Stage] = []
+    exports: list[ExportOutcome] = []
     trajectory_digest: str = ""
     beyond_stop: bool = False
 
@@ -188,6 +219,19 @@ class EpisodeRow(msgspec.Struct, kw_only=True):
     def identity(self) -> Identity:
         """What tells this episode from every other of its run."""
         return identity_of(self.episode_index, self.selectors, self.repeat)
+
+    @property
+    def measures(self) -> dict[str, float | None]:
+        """Its metrics, and of its scores those that were measured; ``pass`` is the verdict as 0 or 1.
+
+        A metric of the episode itself stands against a score of the same name.
+        """
+        if not self.scores and self.verdict is None:
+            return self.metrics
+        found: dict[str, float | None] = {**self.metrics, **measured_values(self.scores)}
+        if self.verdict is not None:
+            found[VERDICT] = float(self.verdict)
+        return {**found, **self.metrics}
 
     @property
     def task(self) -> str:
@@ -311,71 +355,22 @@ class WorkerProgress(msgspec.Struct, kw_only=True):
     steps_done: int = 0
 
 
+class EpisodeWaits(msgspec.Struct, kw_only=True):
+    """A finished episode whose row is not final. folder: its name. waits_for: what goes on for it now, as a
+    :class:`engine.store.scores.Stage` is named, or whose turn it waits for; since: when that began."""
+
+    episode_index: int
+    folder: str
+    waits_for: str
+    since: str
+
+
 class Progress(msgspec.Struct, kw_only=True):
-    """progress.json, rewritten at most 4 times a second. activity: what goes on outside the episodes."""
+    """progress.json, rewritten at most 4 times a second. activity: what goes on outside the episodes.
+    scoring: what finished episodes wait for."""
 
     run_id: str
     updated_at: str
     activity: str = ""
     workers: list[WorkerProgress] = []
-
-
-class NodesetRecord(msgspec.Struct, kw_only=True):
-    """A nodeset as it ran. python: the interpreter of its process. versions: package → version there.
-
-    url: where it was borrowed; empty for a process of the run's own.
-    """
-
-    name: str
-    source_hash: str = ""
-    parallelism: str = ""
-    determinism: Determinism = "exact"
-    python: str = ""
-    versions: dict[str, str] = {}
-    url: str = ""
-
-
-class BatchedRecord(msgspec.Struct, kw_only=True):
-    """How a batched tool ran. Results of different regimes, shapes, threads or CPUs are not bit-comparable.
-
-    shape: rows of a padded forward, None where any. threads: library → threads. versions: library → version
-    or files. digest: BLAKE2b-128 hex of the load-time check's outputs. rows: how many rows it compared.
-    """
-
-    nodeset: str
-    tool: str
-    regime: str
-    shape: int | None = None
-    threads: dict[str, int | None] | None = None
-    cpu: str = ""
-    versions: dict[str, Any] = {}
-    digest: str = ""
-    rows: int = 0
-
-
-class ModelRecord(msgspec.Struct, kw_only=True):
-    """A chat model that the run's nodes ask, by its profile in evaltower.toml, which says its determinism."""
-
-    profile: str
-    model: str
-    base_url: str
-    determinism: Determinism = "none"
-
-
-class EnvironmentRecord(msgspec.Struct, kw_only=True):
-    """environment.json: what produced the numbers. determinism: the weakest label of nodesets and models.
-
-    versions: package → version of the run process. command: a shell line that runs it again.
-    """
-
-    run_id: str
-    versions: dict[str, str] = {}
-    git_commit: str | None = None
-    host: dict[str, Any] = {}
-    gpus: list[dict[str, Any]] = []
-    seed: int = 0
-    command: str = ""
-    determinism: Determinism = "exact"
-    nodesets: list[NodesetRecord] = []
-    batched: list[BatchedRecord] = []
-    models: list[ModelRecord] = []
+    scoring: list[EpisodeWaits] = []

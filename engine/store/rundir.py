@@ -12,7 +12,8 @@ from typing import TypeVar
 import msgspec
 
 from engine.store.atomic import fsync_folder, write_bytes
-from engine.store.records import EnvironmentRecord, Job, Progress, Spec, Summary, SummaryHead, now_iso
+from engine.store.environment_record import EnvironmentRecord
+from engine.store.records import Job, Progress, Spec, Summary, SummaryHead, now_iso
 
 T = TypeVar("T")
 
@@ -55,6 +56,11 @@ class RunDir:
     @property
     def graph(self) -> Path:
         return self.path / "graph.json"
+
+    @property
+    def scoring(self) -> Path:
+        """How its episodes are scored: beside its graph, so that a run of that graph is scored alike."""
+        return self.path / "graph.scoring.json"
 
     @property
     def environment(self) -> Path:

@@ -11,8 +11,9 @@ from typing import Any
 
 from engine.store.backend_lock import live_backend
 from engine.store.jsonl import read_records
+from engine.store.pending import stand_again
 from engine.store.process_identity import is_alive, is_here
-from engine.store.records import EpisodeRow, Identity, RunStatus, Spec, SummaryConfig, SummaryHead
+from engine.store.records import EndedAs, EpisodeRow, Identity, RunStatus, Spec, SummaryConfig, SummaryHead
 from engine.store.run_index import RunIndex
 from engine.store.rundir import RUN_ID, RunDir, RunDirError, runs_folder
 
@@ -104,9 +105,21 @@ def view_run(run: RunDir) -> RunView:
     except (RunDirError, OSError) as error:
         broken = _without_summary(run, spec, wrong or f"{error}; {_NO_SUMMARY.format(run.run_id)}")
         return _view(run, broken, _status_by_job(run) if can_go_on else "aborted", spec)
+    before = None if can_go_on or settled else _before_scoring(run)
+    if before is not None:
+        stand_again(head, before)
     if wrong and not head.error:
         head.error = wrong
-    return _view(run, head, head.status if can_go_on or settled else "aborted", spec)
+    return _view(run, head, head.status if can_go_on or settled or before else "aborted", spec)
+
+
+def _before_scoring(run: RunDir) -> EndedAs | None:
+    """How a run had ended whose scoring alone was cut short; None of any other."""
+    try:
+        job = run.read_job()
+    except (RunDirError, OSError):
+        return None
+    return job.ended_as if job.kind == "score" else None
 
 
 def _without_summary(run: RunDir, spec: Spec | None, error: str) -> SummaryHead:

@@ -71,6 +71,23 @@ def test_what_happens_is_told_in_order(client: Client, written: Written) -> None
     assert [kind for _, kind, _ in again] == ["eval_complete"]
 
 
+def test_an_episode_that_is_scored_is_told_when_it_has_ended_and_when_its_scores_are_final(
+    client: Client, written: Written
+) -> None:
+    events = client.events(written.run.run_id)
+    next(events)
+    for scoring in ("pending", "pending", "pending", "final"):
+        written.add(1, scoring=scoring)
+    written.add(2)
+    written.finish()
+    told = [json.loads(data)["episode"] for _, kind, data in events if kind == "eval_episode_done"]
+    assert [(row["episode_index"], row["scoring"]) for row in told] == [
+        (1, "pending"),
+        (1, "final"),
+        (2, "none"),
+    ]
+
+
 def test_a_slow_client_gets_a_snapshot_for_what_it_missed(
     client: Client, shared: Server, written: Written
 ) -> None:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from engine.store.records import EnvironmentRecord, EpisodeRow
+from engine.store.environment_record import EnvironmentRecord
+from engine.store.records import EpisodeRow
 from tests.cli.conftest import Shell
 from tests.fakes.finished_runs import fake_row, make_run
 

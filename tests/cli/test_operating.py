@@ -82,6 +82,7 @@ def test_the_queue_says_what_runs_and_why_the_rest_waits(control: FakeControl, o
         (("stop",), ("stop", False), "is ending"),
         (("stop", "--cancel"), ("stop", True), "(process 7)"),
         (("resume", "mine", "--errors", "--no-follow"), ("resume", "RUN", True), "RUN"),
+        (("rescore", "mine", "--no-follow"), ("rescore", "RUN", None), "RUN"),
     ],
 )
 def test_a_verb_reaches_the_control(

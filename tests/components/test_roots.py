@@ -111,3 +111,9 @@ def test_entry_points_lead_to_files_without_importing_them(tmp_path, monkeypatch
         ("e", "evt_gone.env"),
         ("f", "evt_package.gone"),
     ]
+
+
+def test_how_a_graph_is_scored_is_no_graph(tmp_path):
+    write(tmp_path / "a.json", "{}")
+    write(tmp_path / "a.scoring.json", "{}")
+    assert graph_files(tmp_path) == [tmp_path / "a.json"]

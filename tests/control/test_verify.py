@@ -8,7 +8,7 @@ import pytest
 from engine.control.local import LocalControl
 from engine.control.reader import Reader
 from engine.control.reports import Difference, StartRequest, VerifyReport
-from engine.store.records import BatchedRecord, EnvironmentRecord, NodesetRecord
+from engine.store.environment_record import BatchedRecord, EnvironmentRecord, NodesetRecord
 from tests.control.waiting import wait_until_over
 from tests.fakes.finished_runs import fake_line, fake_row, make_run
 

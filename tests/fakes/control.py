@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from engine.control.queue_reports import (
 )
 from engine.control.reports import CheckReport, NotFoundError, RunReport, StartRequest
 from engine.control.results import Results
+from engine.control.scoring_report import ScoringReport, report_of
 from engine.statistics.aggregate import aggregate
 from engine.statistics.budget import headline
 from engine.store.records import (
@@ -87,6 +88,9 @@ class FakeControl:
     def results(self, run: str, metric: str | None = None) -> Results:
         return self._told("results", lambda: results_from(self.rows.get(run, []), metric))
 
+    def scoring(self, run: str) -> ScoringReport:
+        return self._told("scoring", lambda: report_of(self.rows.get(run, [])))
+
     def queue(self) -> QueueReport:
         return self._told("queue", lambda: self.queue_report)
 
@@ -135,6 +139,9 @@ class FakeControl:
 
     def resume(self, run: str, *, errors: bool = False) -> None:
         self._take("resume", run, errors)
+
+    def rescore(self, run: str, scoring: Mapping[str, Any] | None = None) -> None:
+        self._take("rescore", run, scoring)
 
     def delete(self, run: str) -> None:
         self._take("delete", run)

@@ -9,10 +9,10 @@ from typing import Any
 
 from engine.store.atomic import write_json
 from engine.store.digest import result_digest
+from engine.store.environment_record import EnvironmentRecord
 from engine.store.episode_folders import folder_names
 from engine.store.jsonl import LineAppender
 from engine.store.records import (
-    EnvironmentRecord,
     EpisodeFile,
     EpisodeRow,
     EvalRequest,

@@ -31,7 +31,11 @@ def make_root(folder: Path) -> Path:
 
 
 def write_run(
-    root: Path, graph: Mapping[str, Any], kind: Literal["run", "play"] = "run", **request: Any
+    root: Path,
+    graph: Mapping[str, Any],
+    kind: Literal["run", "play"] = "run",
+    scoring: Mapping[str, Any] | None = None,
+    **request: Any,
 ) -> RunDir:
     """The folder of a run that nobody has started yet: its attempt 1 is to come."""
     run = create_run_dir(root)
@@ -41,6 +45,7 @@ def write_run(
         eval=EvalRequest(graph_name=str(graph["name"]), **request),
         needs=Needs(graph_hash="test"),
         graph=dict(graph),
+        scoring=dict(scoring or {}),
     )
     write_json(run.spec, spec)
     write_json(run.shared_urls, {})

@@ -9,8 +9,9 @@ import threading
 from pathlib import Path
 
 from engine.store.atomic import write_json
+from engine.store.environment_record import EnvironmentRecord
 from engine.store.jsonl import LineAppender
-from engine.store.records import EnvironmentRecord, RunStatus, now_iso
+from engine.store.records import RunStatus, now_iso
 from engine.store.rundir import RunDir
 from engine.store.runs import read_rows
 from tests.fakes.finished_runs import fake_row

@@ -10,7 +10,7 @@ from email.utils import format_datetime
 
 import pytest
 
-from engine.models.errors import ChatRefused, ChatUnavailable
+from engine.models.errors import ChatRefused, ChatTimeout, ChatUnavailable
 from engine.store.profile import Price
 from tests.fakes.chat_server import (
     ChatServer,
@@ -185,10 +185,11 @@ class TestGivenUp:
         assert str(failed.value) == told
         assert len([record for record in caplog.records if "tried again in" in record.message]) == 2
         assert failed.value.termination == "exception"
+        assert not isinstance(failed.value, ChatTimeout)
 
     async def test_a_server_that_never_answers(self, server: ChatServer, make_client: MakeClient) -> None:
         server.acts.extend([hangs] * 2)
-        with pytest.raises(ChatUnavailable, match=r"no answer within 0\.2 s \(tries: 2\)"):
+        with pytest.raises(ChatTimeout, match=r"no answer within 0\.2 s \(tries: 2\)"):
             await ask(make_client(timeout_sec=0.2, retries=1))
 
     async def test_nobody_there(self, make_client: MakeClient) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.models.errors import ChatRefused, ChatUnavailable, ProfileError
+from engine.models.errors import ChatRefused, ChatUnavailable, KeyMissing
 from tests.fakes.chat_server import ChatServer, Handler, completion, fails, sends
 from tests.models.asking import ask
 from tests.models.conftest import MakeClient
@@ -62,14 +62,14 @@ async def test_nothing_that_is_kept_holds_it(
 async def test_one_that_cannot_be_sent_is_refused_without_being_shown(
     make_client: MakeClient, key: str
 ) -> None:
-    with pytest.raises(ProfileError, match="SOME_KEY holds characters that no key has") as failed:
+    with pytest.raises(KeyMissing, match="SOME_KEY holds characters that no key has") as failed:
         await ask(make_client({"SOME_KEY": key}, **FIELDS))
     assert "0123456789" not in "".join(traceback.format_exception(failed.value))
 
 
 @pytest.mark.parametrize("environ", [{}, {"SOME_KEY": ""}, {"SOME_KEY": " \n"}])
 async def test_one_that_is_not_there_is_named(make_client: MakeClient, environ: dict[str, str]) -> None:
-    with pytest.raises(ProfileError, match="the environment variable SOME_KEY is not set"):
+    with pytest.raises(KeyMissing, match="the environment variable SOME_KEY is not set"):
         await ask(make_client(environ, **FIELDS))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from engine.scheduling.admission import decide
+from engine.scheduling.estimates import RUN, Estimate, Figure, Part
 from engine.scheduling.policy import Policy
 from engine.store.settings import Admission
 from tests.scheduling.making import GB, NOW, Box, neighbours
@@ -108,6 +109,14 @@ TABLE = {
     "others wait while it has not settled": (
         Box([24, 24]).runs("r", 0, cold=True).job("a", 1),
         {"a": "cold_start_wait"},
+    ),
+    "what is only scored takes next to nothing, and waits for none": (
+        Box([24]).runs("r", 0, cold=True).job("a", 0, ram=1, kind="score").job("b", 1),
+        {"a": "no card", "b": "cold_start_wait"},
+    ),
+    "and for the queue as others do": (
+        Box([24], more={"paused": True}).job("a", 0, ram=1, kind="score"),
+        {"a": "queue_paused"},
     ),
     "and start beside it then, with room for its growth": (
         Box([24])
@@ -498,3 +507,10 @@ def test_what_is_kept_stays_kept_while_nothing_may_start() -> None:
     kept = {"big": ("GPU-1",)}
     box = Box([24, 24], more={"held_cards": kept, "paused": True}).job("big", 20, waited=999)
     assert box.decide().held_cards == kept
+
+
+@pytest.mark.parametrize(("aside", "goes"), [(True, "no card"), (False, "cold_start_wait")])
+def test_an_unknown_run_is_not_kept_by_one_that_is_only_scored(aside: bool, goes: str) -> None:
+    box = Box([], driver="absent").runs("r", None, ram=1, aside=aside).job("a", 0)
+    box.estimates["a"] = Estimate((Part(owner=RUN, vram=None, ram=Figure(GB, 0.0, "assumed")),))
+    assert box.told() == {"a": goes}

@@ -30,6 +30,10 @@ class Row:
     error_class: str | None = None
 
     @property
+    def measures(self) -> Mapping[str, Any]:
+        return self.metrics
+
+    @property
     def identity(self) -> Identity:
         selectors = {} if self.task == "_default" else {"task_id": self.task}
         return self.episode_index, json.dumps(selectors), self.repeat

@@ -99,18 +99,22 @@ def error_row(index: int, error: str = "env: ValueError: no such door", **more: 
 
 
 def write_run(
-    root: Path, rows: list[EpisodeRow], lines: dict[int, list[dict[str, Any]]] | None = None
+    root: Path,
+    rows: list[EpisodeRow],
+    lines: dict[int, list[dict[str, Any]]] | None = None,
+    *,
+    name: str = RUN,
 ) -> RunDir:
     """A run with a folder for each row. lines: by index; else four steps, those of an errored one with it."""
-    run = RunDir(root / "outputs" / "eval_runs" / RUN)
+    run = RunDir(root / "outputs" / "eval_runs" / name)
     run.episodes.mkdir(parents=True)
-    write_json(run.spec, {"run_id": RUN})
+    write_json(run.spec, {"run_id": name})
     names = folder_names((row.episode_index, row.task, row.repeat) for row in rows)
     writer = LineAppender(run.episode_rows)
-    for name, row in zip(names, rows, strict=True):
+    for folder, row in zip(names, rows, strict=True):
         errs = 2 if row.status == "error" else None
         own = (lines or {}).get(row.episode_index, steps(error_at=errs))
-        write_episode(run.episodes / name, row, own, frames=len(own) // 3)
+        write_episode(run.episodes / folder, row, own, frames=len(own) // 3)
         writer.append(row)
     writer.close()
     return run

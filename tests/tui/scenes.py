@@ -133,6 +133,7 @@ async def launch(pilot: Pilot[Any]) -> None:
     app = app_of(pilot)
     await pilot.press("n")
     await until(pilot, lambda: isinstance(app.view, LaunchView) and app.view.form.offer is not None)
+    await until(pilot, lambda: isinstance(app.view, LaunchView) and app.view.form.scored is not None)
     assert isinstance(app.clock, FakeClock)
     app.clock.advance(0.4)
     await until_seen(pilot, "fits now on GPU 1")

@@ -12,7 +12,7 @@ from tests.fakes.control import FakeControl, busy_workers, fake_report, mixed_ro
 from tests.fakes.finished_runs import fake_row
 from tests.tui.screen import settled, text_of, until
 from tui.app import ControlCentre
-from tui.panes.episode_columns import Going, episode_columns, is_doubtful, line_id
+from tui.panes.episode_columns import Going, Shape, episode_columns, is_doubtful, line_id
 from tui.panes.episodes import EpisodesPane
 from tui.state_file import TableState, UiState
 
@@ -143,6 +143,11 @@ def test_what_gives_less_than_it_should_is_a_warning() -> None:
 
 
 def test_the_first_metric_stays_longest() -> None:
-    columns = episode_columns(("success", "spl", "ndtw"), False, lambda going: "", lambda: None)  # type: ignore[arg-type,return-value]
+    columns = episode_columns(
+        Shape(("success", "spl", "ndtw")),
+        lambda going: "",
+        lambda row: "",
+        lambda: None,  # type: ignore[arg-type,return-value]
+    )
     drops = {column.key: column.drop for column in columns}
     assert drops["success"] < drops["ended"] < drops["spl"] < drops["ndtw"] < drops["scene"]

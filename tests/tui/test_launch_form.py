@@ -186,7 +186,15 @@ def test_another_graph_is_another_request_with_the_label_kept() -> None:
 
 def test_a_played_episode_is_one() -> None:
     played = form_of(StartRequest(graph_name="toy", episode_indices=[7]), "play")
-    assert [one.key for one in fields(played)] == ["graph", "env", "episodes", "steps", "seed", "label"]
+    assert [one.key for one in fields(played)] == [
+        "graph",
+        "env",
+        "episodes",
+        "steps",
+        "seed",
+        "scoring",
+        "label",
+    ]
     assert request_of(played).episode_indices == [7]
     assert request_of(played.with_value("episodes", "")).episode_indices == [0]
 

@@ -125,7 +125,7 @@ async def test_a_play_begins_with_a_form_for_one_episode(tmp_path: Path) -> None
         assert not any("Workers" in row for row in text_of(app))
         await pilot.press("enter", *"gridhouse", "enter")
         await until_seen(pilot, "val_unseen  120 episodes")
-        await pilot.press("G", "k", "k", "k", "k", "7", "enter")
+        await pilot.press("G", "k", "k", "k", "k", "k", "7", "enter")
         await until_seen(pilot, "Episode      7")
         await pilot.press("ctrl+g")
         await until(pilot, lambda: isinstance(app.view, PlayView))

@@ -6,7 +6,9 @@ from engine.figures import number
 from engine.store.records import EpisodeRow
 from tui.episode.inks import Ink, Inked, InkedLine, inked
 from tui.episode.places import Ending, Place
+from tui.episode.scores import detail_text
 from tui.models import outcome_of
+from tui.models_scoring import not_collected, verdict_text, why_failed
 from tui.theme import Outcome
 
 GAP = "   "
@@ -17,6 +19,7 @@ _WORDS: dict[Outcome, tuple[str, Ink]] = {
     "timeout": ("TIMED OUT", "bad"),
     "cancelled": ("CANCELLED", "warn"),
     "unmeasured": ("NOT MEASURED", "warn"),
+    "scoring": ("BEING SCORED", "key"),
 }
 
 
@@ -27,12 +30,18 @@ def heading_lines(place: Place, ending: Ending) -> list[InkedLine]:
         return [_unfinished(place, ending), *([inked(ending.note, "warn")] if ending.note else [])]
     told, ink = _WORDS[outcome_of(row)]
     first: list[Inked] = [(place.name, "strong"), (GAP, "plain"), (told, ink), (f" {row.termination}", ink)]
+    first += _verdict(row)
     first += [(f"{GAP}{text}", "plain") for text in _facts(row)]
     first += [(f"{GAP}{ending.file.graph_name}", "dim")]
     lines: list[InkedLine] = [tuple(first)]
     if row.error:
         kind = f"{row.error_class}: " if row.error_class else ""
         lines.append(inked(f"{kind}{row.error}", "bad"))
+    elif (score := why_failed(row)) is not None:
+        why = f": {reason}" if (reason := detail_text(score.detail)) else ""
+        lines.append(inked(f"{score.metric} {number(score.value)}, fail{why}", "bad"))
+    elif reason := not_collected(row):
+        lines.append(inked(f"its trace is missing: {reason}", "warn"))
     lines.append((*_metrics(row), (row.instruction, "dim")))
     return lines
 
@@ -63,6 +72,12 @@ def _unfinished(place: Place, ending: Ending) -> InkedLine:
     )
 
 
+def _verdict(row: EpisodeRow) -> list[Inked]:
+    inks: dict[str, Ink] = {"pass": "good", "fail": "bad", "pending": "key"}
+    told = verdict_text(row)
+    return [(f"{GAP}verdict {told}", inks[told])] if told else []
+
+
 def _facts(row: EpisodeRow) -> list[str]:
     return [
         f"{row.step_count} steps",
@@ -74,6 +89,6 @@ def _facts(row: EpisodeRow) -> list[str]:
 
 def _metrics(row: EpisodeRow) -> list[Inked]:
     pieces: list[Inked] = []
-    for name, value in row.metrics.items():
+    for name, value in row.measures.items():
         pieces += [(f"{name} ", "dim"), (f"{number(value)}{GAP}", "plain")]
     return pieces or [(f"no numbers{GAP}", "warn")]

@@ -14,7 +14,7 @@ from engine.control.look import folder_of
 from engine.control.reports import NotFoundError
 from engine.store.episode_folders import find_episode_folders
 from engine.store.records import EpisodeFile, EpisodeRow, Identity, WorkerProgress
-from engine.store.rundir import RunDir, RunDirError, read_json
+from engine.store.rundir import RunDir, RunDirError, read_json, runs_folder
 from engine.store.runs import read_rows, view_run
 from tui.models import is_fault
 
@@ -73,6 +73,11 @@ class Ending:
         return self.file.episode if self.file else None
 
     @property
+    def is_final(self) -> bool:
+        """Whether there is no more to come of it."""
+        return self.row is not None and self.row.scoring != "pending"
+
+    @property
     def failed(self) -> bool:
         return self.row is not None and is_fault(self.row)
 
@@ -104,6 +109,14 @@ def place_in(run: RunDir, episode: str) -> Place:
     if not found:
         raise PlaceError(f"{run.run_id} has no episode {episode!r}")
     return Place(found[0], found[0] / LOG, run)
+
+
+def place_by(target: str, root: Path) -> Place:
+    """The episode that a screen's target names (see :attr:`Place.target`). Raises PlaceError."""
+    if target.startswith("/"):
+        return place_at(Path(target))
+    run, _, episode = target.partition("/")
+    return place_in(RunDir(runs_folder(root) / run), episode)
 
 
 def place_of(run: RunDir, row: EpisodeRow) -> Place:

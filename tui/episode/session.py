@@ -66,7 +66,7 @@ class LogSession:
         self.ending = await asyncio.to_thread(read_ending, place)
         self._changed()
         self._begin(self._watch(place, offset))
-        if self.ending.file is None and place.is_whole:
+        if not self.ending.is_final and place.is_whole:
             self._begin(self._watch_ending(place))
 
     async def close(self) -> None:
@@ -180,7 +180,7 @@ class LogSession:
             await asyncio.sleep(self._every)
 
     async def _watch_ending(self, place: Place) -> None:
-        while self.ending.file is None:
+        while not self.ending.is_final:
             await asyncio.sleep(self._every)
             before, self.ending = self.ending, await asyncio.to_thread(read_ending, place)
             if self.ending != before:

@@ -10,9 +10,12 @@ from typing import Any
 from rich.style import Style
 
 from engine.figures import number
-from engine.store.records import EpisodeRow
+from engine.store.records import VERDICT, EpisodeRow
+from engine.store.scores import Measured
 from tui.drawing import Drawing
+from tui.episode.scores import detail_text, errors_of
 from tui.models import outcome_of
+from tui.models_scoring import lacks_something, verdict_text, why_failed
 from tui.table_model import Column
 from tui.theme import Outcome
 
@@ -46,8 +49,10 @@ def is_doubtful(line: Line) -> bool:
     """Whether it has a warning: it did not finish by itself, or gave no number, or not all of them."""
     if isinstance(line, Going):
         return False
-    lacking = not line.metrics or any(value is None for value in line.metrics.values())
-    return lacking or line.termination in ("timeout", "drained", "no_verdict") or line.error_class == "infra"
+    measures = line.measures
+    lacking = not measures or any(value is None for value in measures.values())
+    unfinished = line.termination in ("timeout", "drained", "no_verdict") or line.error_class == "infra"
+    return lacking or unfinished or lacks_something(line)
 
 
 def tell(line: Line) -> str:
@@ -62,14 +67,46 @@ def tell(line: Line) -> str:
         line.error_class or "",
     )
     numbers = " ".join([str(value) for value in line.metrics.values()])
-    return f"{line.episode_index}\n{outcome_of(line)}\n{line.seed}\n{numbers}\n" + "\n".join(texts)
+    told = f"{line.episode_index}\n{outcome_of(line)}\n{line.seed}\n{numbers}\n" + "\n".join(texts)
+    return told if line.scoring == "none" else f"{told}\n{_tell_scores(line)}"
+
+
+def _tell_scores(row: EpisodeRow) -> str:
+    parts = [verdict_text(row), row.scoring]
+    for score in row.scores:
+        detail = score.detail if isinstance(score.detail, str) else ""
+        parts += [score.metric, detail, "" if isinstance(score, Measured) else score.reason]
+    parts += [outcome.error for outcome in row.exports if outcome.error]
+    return "\n".join(parts)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """metrics: of any episode. tasks: there are several. scored: there are verdicts, or will be."""
+
+    metrics: tuple[str, ...] = ()
+    tasks: bool = False
+    scored: bool = False
+
+
+def shape_of(lines: Sequence[Line]) -> Shape:
+    """What their columns follow from. The verdict has one of its own, but for a metric that has its name."""
+    rows = [line for line in lines if not isinstance(line, Going)]
+    metrics = dict.fromkeys(name for row in rows for name in row.measures)
+    scored = any(row.scoring != "none" for row in rows)
+    if scored and not any(VERDICT in row.metrics for row in rows):
+        metrics.pop(VERDICT, None)
+    return Shape(tuple(metrics), len({line.task for line in lines if line.task}) > 1, scored)
 
 
 def episode_columns(
-    metrics: Sequence[str], tasks: bool, step_of: Callable[[Going], str], drawing: Callable[[], Drawing]
+    shape: Shape,
+    step_of: Callable[[Going], str],
+    wait_of: Callable[[EpisodeRow], str],
+    drawing: Callable[[], Drawing],
 ) -> list[Column[Line]]:
-    """tasks: there are several. step_of: how far an episode is that goes on. drawing: as it is when a cell is
-    drawn. Of the metrics, the first stays longest where there is no room.
+    """step_of: how far an episode is that goes on. wait_of: what one waits for that has ended. drawing: as it
+    is when a cell is drawn. Of the metrics, the first stays longest where there is no room.
     """
 
     def mark(line: Line) -> Style:
@@ -85,10 +122,11 @@ def episode_columns(
         Column("outcome", "", 1, outcome, style=mark, text=glyph),
         Column("episode", "ep", 6, lambda line: line.episode_index, text=_episode, align="right"),
         Column("ended", "ended by", 10, _ended, drop=3),
-        *(_metric_column(name, place) for place, name in enumerate(metrics)),
+        *(_scoring_columns(wait_of, drawing) if shape.scored else []),
+        *(_metric_column(name, place) for place, name in enumerate(shape.metrics)),
         Column("steps", "steps", 7, _of("step_count"), text=steps, align="right", drop=4),
         Column("sec", "sec", 7, _of("elapsed_sec"), text=_seconds, align="right", drop=5),
-        *([Column("task", "task", 12, _task, drop=6)] if tasks else []),
+        *([Column("task", "task", 12, _task, drop=6)] if shape.tasks else []),
         Column("scene", "scene", 12, _of("scene_id"), drop=20),
         Column("worker", "w", 3, lambda line: line.worker_id, align="right", drop=21),
         Column("seed", "seed", 10, _of("seed"), align="right", drop=22),
@@ -96,9 +134,30 @@ def episode_columns(
     ]
 
 
+def _scoring_columns(
+    wait_of: Callable[[EpisodeRow], str], drawing: Callable[[], Drawing]
+) -> list[Column[Line]]:
+    """Both may be filtered: ``verdict:fail``, ``scoring:pending``."""
+
+    def verdict(line: Line) -> str | None:
+        return None if isinstance(line, Going) else verdict_text(line) or None
+
+    def ink(line: Line) -> Style:
+        styles = {"pass": drawing().good, "fail": drawing().bad, "pending": drawing().marks["scoring"].style}
+        return styles.get(verdict(line) or "", Style.null())
+
+    def waits(line: Line) -> str:
+        return "" if isinstance(line, Going) or line.scoring != "pending" else wait_of(line)
+
+    return [
+        Column("verdict", "verdict", 7, verdict, style=ink, drop=2),
+        Column("scoring", "waits for", 20, _of("scoring"), text=waits, drop=7),
+    ]
+
+
 def _metric_column(name: str, place: int) -> Column[Line]:
     def value(line: Line) -> float | None:
-        return None if isinstance(line, Going) else line.metrics.get(name)
+        return None if isinstance(line, Going) else line.measures.get(name)
 
     def text(line: Line) -> str:
         known = value(line)
@@ -145,4 +204,8 @@ def _note(line: Line) -> str:
         return "is played now: enter follows it"
     if line.error:
         return f"{line.error_class}: {line.error}" if line.error_class else line.error
+    if (score := why_failed(line)) is not None:
+        return f"{score.metric}: {detail_text(score.detail)}"
+    if lacking := errors_of(line):
+        return lacking[0]
     return line.instruction

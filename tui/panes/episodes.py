@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 
 from engine.control.reports import RunReport
@@ -14,13 +15,26 @@ from tui.actions import Fact
 from tui.drawing import Piece
 from tui.episode.places import Place, PlaceError, place_of, place_of_unfinished
 from tui.filtering import FilterError
-from tui.models import RunDetail, Snapshot, is_fault
-from tui.panes.episode_columns import Going, Line, episode_columns, is_doubtful, line_id, tell
+from tui.models import RunDetail, Snapshot, age_sec, duration, is_fault
+from tui.models_scoring import wait_of, waiting_in
+from tui.panes.episode_columns import (
+    Going,
+    Line,
+    Shape,
+    episode_columns,
+    is_doubtful,
+    line_id,
+    shape_of,
+    tell,
+)
 from tui.panes.episode_copies import episode_copies
 from tui.screens.base import Copies
 from tui.screens.log_tools import open_file
 from tui.table_model import TableModel
 from tui.widgets.virtual_table import VirtualTable
+
+_OPENS: Mapping[str, str] = {"episodes.scores": "scores", "episodes.trace": "trace"}
+"""Action → the view of the episode that it opens."""
 
 
 class EpisodesPane(VirtualTable[Line]):
@@ -32,13 +46,14 @@ class EpisodesPane(VirtualTable[Line]):
 
     def __init__(self) -> None:
         self._detail: RunDetail | None = None
-        self._shape: tuple[tuple[str, ...], bool] = ((), False)
+        self._shape = Shape()
+        self._now = datetime.min
         self._finished: Sequence[EpisodeRow] = ()
         self._going: tuple[Going, ...] = ()
         self._wanted_filter = ""
         self._drilled = False
         self.following = False
-        columns = episode_columns((), False, self._step_of, lambda: self.drawing)
+        columns = episode_columns(self._shape, self._step_of, self._wait_of, lambda: self.drawing)
         super().__init__(TableModel(columns, line_id, is_fault=_is_fault, tell=tell))
 
     def title(self, snapshot: Snapshot) -> list[Piece]:
@@ -50,23 +65,21 @@ class EpisodesPane(VirtualTable[Line]):
         detail = snapshot.run
         if detail is None or (self._detail is not None and detail.run_id != self._detail.run_id):
             self._finished, self._going, self._drilled = (), (), False
-        self._detail = detail
+        self._detail, self._now = detail, snapshot.now
         going = _going(detail)
         finished = detail.rows if detail is not None else ()
         if finished is self._finished and going == self._going:
-            if going:
-                self.redraw()  # their steps
+            if going or (detail is not None and waiting_in(detail.report)):
+                self.redraw()  # their steps, and what they wait for
             return
         self._finished, self._going = finished, going
         self._take((*finished, *going), detail)
 
     def _take(self, lines: Sequence[Line], detail: RunDetail | None) -> None:
-        metrics = tuple(dict.fromkeys(name for row in self._finished for name in row.metrics))
-        shape = (metrics, len({line.task for line in lines if line.task}) > 1)
-        columns = None
+        columns, shape = None, shape_of(lines)
         if shape != self._shape:
             self._shape = shape
-            columns = episode_columns(*shape, self._step_of, lambda: self.drawing)
+            columns = episode_columns(shape, self._step_of, self._wait_of, lambda: self.drawing)
         self.set_rows(lines, columns)
         if self._wanted_filter and self._finished:
             self._try_wanted_filter()
@@ -111,7 +124,12 @@ class EpisodesPane(VirtualTable[Line]):
 
     def facts(self) -> set[Fact]:
         found = super().facts()
-        return found | {"episode"} if self.model.current is not None else found
+        line = self.model.current
+        if line is not None:
+            found.add("episode")
+        if isinstance(line, EpisodeRow) and line.scoring != "none":
+            found.add("scored")
+        return found
 
     def copies(self) -> Copies:
         line = self.model.current
@@ -129,6 +147,8 @@ class EpisodesPane(VirtualTable[Line]):
         }
         if action_id == "global.open":
             self._at_current(self._open_log)
+        elif action_id in _OPENS:
+            self._at_current(lambda place: self.centre.open_view(_OPENS[action_id], place.target))
         elif action_id == "episodes.editor":
             self._at_current(lambda place: self.centre.spawn(open_file(self.centre, place.log)))
         elif action_id in jumps:
@@ -173,6 +193,12 @@ class EpisodesPane(VirtualTable[Line]):
     def _open_log(self, place: Place) -> None:
         if place.run is not None:
             self.centre.open_log(place.run.run_id, place.folder.name)
+
+    def _wait_of(self, row: EpisodeRow) -> str:
+        """What it waits for, now."""
+        report = self._detail.report if self._detail is not None else None
+        waits = wait_of(row, report.progress) if report is not None and not report.is_over else None
+        return f"{waits.waits_for} {duration(age_sec(waits.since, self._now))}" if waits is not None else ""
 
     def _step_of(self, going: Going) -> str:
         """How far it is, now."""

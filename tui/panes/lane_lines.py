@@ -11,6 +11,7 @@ from rich.style import Style
 from engine.figures import number
 from engine.store.records import EpisodeRow, WorkerProgress
 from tui.drawing import Drawing, Piece, fit
+from tui.episode.scores import detail_text
 from tui.models import duration
 from tui.models_lanes import (
     Block,
@@ -21,6 +22,7 @@ from tui.models_lanes import (
     cells_of,
     own_cells,
 )
+from tui.models_scoring import why_failed
 from tui.theme import Outcome
 
 QUIET_SEC = 10.0
@@ -135,9 +137,9 @@ def now_text(drawing: Drawing, lane: Lane, lanes: Lanes) -> tuple[str, Style]:
 
 
 def detail_line(
-    drawing: Drawing, block: Block | None, lanes: Lanes, worker: WorkerProgress | None
+    drawing: Drawing, block: Block | None, lanes: Lanes, worker: WorkerProgress | None, waits: str = ""
 ) -> list[Piece]:
-    """The episode under the cursor, in words."""
+    """The episode under the cursor, in words. waits: what it waits for, where it has ended."""
     if block is None:
         return []
     outcome: Outcome = "stalled" if block.stalled_from is not None else block.outcome
@@ -151,6 +153,8 @@ def detail_line(
     if block.row is None:
         told = f" {_doing(worker)}" if worker is not None else ""
         return [*pieces, (f"{told}{began}", drawing.plain)]
+    if waits:
+        pieces.append((f" waits for {waits}", drawing.marks["scoring"].style))
     return [
         *pieces,
         (f" {_row_text(block.row)}{began}", drawing.plain),
@@ -158,11 +162,12 @@ def detail_line(
     ]
 
 
-def legend_line(drawing: Drawing, width: int) -> list[Piece]:
-    """What the glyphs mean: of all outcomes that lanes show, as many as there is room for."""
+def legend_line(drawing: Drawing, width: int, *, scored: bool = False) -> list[Piece]:
+    """What the glyphs mean: of all outcomes that lanes show, as many as there is room for. scored: what is
+    being scored is among them."""
     pieces: list[Piece] = []
     used = 0
-    for outcome in LEGEND:
+    for outcome in ("scoring", *LEGEND) if scored else LEGEND:
         used += len(outcome) + 3
         if used > width:
             break
@@ -191,11 +196,13 @@ def _count(lane: Lane) -> str:
 def _row_text(row: EpisodeRow) -> str:
     task = "" if row.task == "_default" else f"{row.task} "
     repeat = f"repeat {row.repeat} " if row.repeat > 1 else ""
-    metrics = " ".join(f"{name} {number(value)}" for name, value in list(row.metrics.items())[:2])
+    metrics = " ".join(f"{name} {number(value)}" for name, value in list(row.measures.items())[:2])
     return f"{task}{repeat}{row.step_count} steps {row.elapsed_sec:.1f} s {metrics}".rstrip()
 
 
 def _note(row: EpisodeRow) -> str:
+    if (score := why_failed(row)) is not None:
+        return f"{score.metric} fail: {detail_text(score.detail)}"
     return row.error or ("" if row.termination in ("stopped", "drained") else row.termination)
 
 

@@ -9,10 +9,11 @@ from engine.store.records import EpisodeRow
 from engine.store.strict_json import encode_indented
 from tui import linking
 from tui.actions import Fact
-from tui.drawing import Piece
+from tui.drawing import Piece, fit
 from tui.lane_view import Cursor, LaneView, told
 from tui.models import RunDetail, Snapshot, duration, headline_of
 from tui.models_lanes import Block, Lanes, finished_blocks, lanes_of
+from tui.models_scoring import scoring_line, wait_of, waiting_in, waits_text
 from tui.panes.episode_columns import Line as Episode
 from tui.panes.lane_lines import axis_line, detail_line, lane_line, legend_line, widths
 from tui.screens.base import Copies
@@ -36,6 +37,7 @@ class LanesPane(DrawnPane):
         self._rows: Sequence[EpisodeRow] = ()
         self._finished: Mapping[int, tuple[Block, ...]] = {}
         self._start: datetime | None = None
+        self._now = datetime.min
 
     def title(self, snapshot: Snapshot) -> list[Piece]:
         detail = snapshot.run
@@ -54,7 +56,7 @@ class LanesPane(DrawnPane):
         if detail is None or self._detail is None or detail.run_id != self._detail.run_id:
             self.seen.zoom, self.seen.cursor = None, Cursor()
             self._rows, self._finished, self._start = (), {}, None
-        self._detail = detail
+        self._detail, self._now = detail, snapshot.now
         self.seen.take(self._lanes(snapshot.now))
         self.changed()
 
@@ -72,12 +74,14 @@ class LanesPane(DrawnPane):
         return lanes_of(self._finished, progress, self._start, now, began_at)
 
     def wanted_height(self, width: int) -> int | None:
-        return max(3, len(self.seen.lanes.lanes) + AROUND + 1)
+        waiting = self._detail is not None and bool(waiting_in(self._detail.report))
+        return max(3, len(self.seen.lanes.lanes) + AROUND + 1 + waiting)
 
     def lines(self, width: int, height: int) -> Sequence[Line]:
         seen, drawing = self.seen, self.drawing
         parts = widths(width, seen.lanes.lanes)
-        seen.cells, seen.rows = parts.track, height - AROUND
+        waiting = self._scoring_line(width)
+        seen.cells, seen.rows = parts.track, height - AROUND - len(waiting)
         shown, hidden = seen.visible()
         if not shown:
             return [[(self._empty(), drawing.dim)]]
@@ -89,9 +93,32 @@ class LanesPane(DrawnPane):
             lines.append(lane_line(drawing, each, window, parts, seen.lanes, here, chosen))
         if hidden:
             lines.append([(f" {told(hidden)}", drawing.dim)])
-        if height - len(lines) > 1:
-            lines += [()] * (height - len(lines) - 2) + [legend_line(drawing, width)]
-        return [*lines, detail_line(drawing, block, seen.lanes, lane.now if lane else None)]
+        below = 1 + len(waiting)
+        if height - len(lines) > below:
+            legend = legend_line(drawing, width, scored=self._is_scored)
+            lines += [()] * (height - len(lines) - below - 1) + [legend]
+        worker = lane.now if lane else None
+        return [*lines, *waiting, detail_line(drawing, block, seen.lanes, worker, self._wait_of(block))]
+
+    def _scoring_line(self, width: int) -> list[Line]:
+        """What the finished episodes wait for; nothing where none does."""
+        if self._detail is None:
+            return []
+        text = scoring_line(self._detail.rows, waiting_in(self._detail.report), self._now)
+        style = self.drawing.marks["scoring"].style
+        return [[(f" {fit(text, width - 1, cut=self.drawing.glyphs.cut)}", style)]] if text else []
+
+    def _wait_of(self, block: Block | None) -> str:
+        row, report = block.row if block else None, self._detail.report if self._detail else None
+        if row is None or report is None or report.is_over:
+            return ""
+        waits = wait_of(row, report.progress)
+        return waits_text(waits, self._now) if waits is not None else ""
+
+    @property
+    def _is_scored(self) -> bool:
+        """Whether a lane may show that an episode is being scored."""
+        return any(row.scoring == "pending" for row in self._rows)
 
     def _empty(self) -> str:
         if self._detail is None:

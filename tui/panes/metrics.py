@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime
 
+from engine.store.records import VERDICT
 from engine.store.strict_json import encode_indented
 from tui.actions import Fact
 from tui.drawing import Piece
 from tui.models import RunDetail, Snapshot
+from tui.models_scoring import scoring_line, waiting_in
 from tui.panes.metric_lines import result_lines
+from tui.panes.scoring_lines import report_links, scoring_lines
 from tui.screens.base import Copies
 from tui.widgets.drawn import Line
 from tui.widgets.scrolled import ScrolledPane
@@ -20,6 +24,7 @@ class MetricsPane(ScrolledPane):
     def __init__(self) -> None:
         super().__init__()
         self._detail: RunDetail | None = None
+        self._now = datetime.min
 
     def title(self, snapshot: Snapshot) -> list[Piece]:
         detail = snapshot.run
@@ -35,7 +40,7 @@ class MetricsPane(ScrolledPane):
         detail = snapshot.run
         if detail is None or self._detail is None or detail.run_id != self._detail.run_id:
             self.top = 0
-        self._detail = detail
+        self._detail, self._now = detail, snapshot.now
         self.changed()
 
     def wanted_height(self, width: int) -> int | None:
@@ -45,8 +50,18 @@ class MetricsPane(ScrolledPane):
         detail = self._detail
         if detail is None or detail.results is None:
             return [[(self._empty(), self.drawing.dim)]]
-        lines = result_lines(self.drawing, detail.results, width, over=detail.report.is_over)
-        return [*lines, *self._more(detail)]
+        over = detail.report.is_over
+        lines = result_lines(self.drawing, detail.results, width, over=over)
+        return [*lines, *self._scoring(detail, width), *self._more(detail)]
+
+    def _scoring(self, detail: RunDetail, width: int) -> Sequence[Line]:
+        if detail.scoring is None or detail.results is None:
+            return ()
+        withheld = detail.results.headline.estimate is None
+        rate = None if withheld else detail.results.metrics.get(VERDICT)
+        waits = scoring_line(detail.rows, waiting_in(detail.report), self._now)
+        over = detail.report.is_over
+        return [(), *scoring_lines(self.drawing, detail.scoring, rate, waits, width, over=over)]
 
     def _more(self, detail: RunDetail) -> list[Line]:
         """What bears on the numbers beside."""
@@ -78,7 +93,10 @@ class MetricsPane(ScrolledPane):
             return {}
         results = detail.results
         lines = self.all_lines(COPIED_WIDTH, 0)
+        links = report_links(detail.scoring) if detail.scoring is not None else []
+        more = {"copy.link": lambda: "\n".join(links)} if links else {}
         return {
+            **more,
             "copy.id": lambda: detail.run_id,
             "copy.row": lambda: "\n".join("".join(text for text, _ in line).rstrip() for line in lines),
             "copy.json": lambda: encode_indented(results).decode(),

@@ -11,6 +11,7 @@ from engine.control.reports import RunReport
 from tui.actions import Fact
 from tui.drawing import Piece
 from tui.models import Snapshot, duration, headline_of, run_outcome, short_headline
+from tui.models_scoring import waiting_in
 from tui.panes.run_copies import run_copies
 from tui.screens.base import Copies
 from tui.table_model import Column, TableModel
@@ -109,6 +110,8 @@ class RunsPane(VirtualTable[RunReport]):
         waiting: QueuedRun | None = self._snapshot.queued(run.run_id)
         if waiting is not None:
             return "held" if waiting.held else f"queued #{waiting.position}"
+        if run.summary.completed_count >= run.summary.total_episodes and waiting_in(run):
+            return "scoring"
         return run.status
 
     def _left(self, run: RunReport) -> float | None:

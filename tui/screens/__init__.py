@@ -12,6 +12,8 @@ VIEWS: Mapping[str, str] = {
     "play": "tui.screens.play:PlayView",
     "graph": "tui.screens.graph:GraphView",
     "log": "tui.screens.log:LogScreen",
+    "scores": "tui.screens.scores:ScoresView",
+    "trace": "tui.screens.trace:TraceView",
     "compare": "tui.screens.compare:CompareView",
     "servers": "tui.screens.servers:ServersView",
 }
@@ -36,6 +38,8 @@ DOERS: Mapping[str, str] = {
     "runs.kill": "tui.ending:kill",
     "runs.resume": "tui.ending:resume",
     "runs.delete": "tui.ending:delete",
+    "runs.rescore": "tui.rescoring:rescore",
+    "scores.rescore": "tui.rescoring:rescore",
     "runs.pause": "tui.panes.run_verbs:toggle_pause",
     "runs.hold": "tui.panes.run_verbs:toggle_hold",
     "runs.queue_down": "tui.panes.run_verbs:queue_down",

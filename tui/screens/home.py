@@ -10,6 +10,7 @@ from engine.control.reports import RunReport
 from tui.actions import Fact, Scope
 from tui.arrangement import ZOOMS, Arrangement, Wish, Zoom, arrange
 from tui.models import Snapshot, duration, headline_of, short_headline
+from tui.models_scoring import waiting_in
 from tui.panes import SLOTS, Slot
 from tui.panes.queue import QueuePane
 from tui.panes.run_copies import run_error
@@ -90,6 +91,7 @@ class HomeView(View):
             f"{report.summary.completed_count}/{report.summary.total_episodes}",
             headline_of(report) if self.size.width >= WIDE else short_headline(report),
             f"{duration(left)} left" if left is not None else "",
+            f"{len(waiting)} being scored" if (waiting := waiting_in(report)) else "",
         ]
         return "  ".join(filter(None, parts))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import ClassVar
 
@@ -17,8 +18,10 @@ from tui.launch_command import command_of
 from tui.launch_fields import Field, fields, problems, with_problems
 from tui.launch_form import LaunchForm, Purpose, request_of
 from tui.launch_inquiry import Inquiry
+from tui.launch_scoring import asked_lines
 from tui.models import Snapshot
 from tui.screens.base import View
+from tui.screens.log_tools import open_file
 from tui.starting import last_values, remember, submit
 from tui.widgets.form_view import FormView
 from tui.widgets.lines_view import LinesView
@@ -63,7 +66,9 @@ class LaunchView(View):
     def on_mount(self) -> None:
         if not self._given and self.target:
             self.form = self.form.with_graph(self.target, last_values(self.centre, self.target))
-        self.inquiry = Inquiry(self.centre, self._answered, estimates=self.purpose == "run")
+        self.inquiry = Inquiry(
+            self.centre, lambda: self.form, self._answered, estimates=self.purpose == "run"
+        )
         self.inquiry.list_graphs(self.form)
         self._graph_changed()
 
@@ -100,6 +105,8 @@ class LaunchView(View):
                 self._set(field, "")
             case "form.graph" if self.form.graph:
                 self.centre.open_view("graph", f"graph:{self.form.graph}", graph=self.form.base.graph)
+            case "form.editor":
+                self.centre.spawn(self._edit_scoring())
             case "global.refetch":
                 self._graph_changed()
             case _:
@@ -113,6 +120,8 @@ class LaunchView(View):
             self.centre.tell(f"{field.label}: the graph says which")
         elif field.kind == "graph":
             self.centre.spawn(self._choose_graph())
+        elif field.kind == "file":
+            self.centre.spawn(self._choose_file(field))
         elif field.options:
             self.centre.spawn(self._choose(field))
         else:
@@ -141,7 +150,29 @@ class LaunchView(View):
             remember(self.centre, self.form)
         if field.key == "workers":
             self.inquiry.estimate_soon(self.form)
+        if field.key == "scoring":
+            self.form = replace(self.form, scored=None)
+            self.inquiry.ask_scoring(self.form)
         self._redraw()
+
+    async def _choose_file(self, field: Field) -> None:
+        """One of those that are known, or a path."""
+        files = await asyncio.to_thread(self.inquiry.known_scoring)
+        items = [Item(f"={value}", value) for value, _ in field.options]
+        items += [Item(f"={path}", path) for path in files]
+        title = f"{field.label}: choose, or type a file's path"
+        chosen = await self.centre.ask(Menu(title, lambda typed: matching(items, typed), typed=""))
+        if chosen is not None:
+            value = chosen.id[1:] or chosen.typed.strip()
+            self._set(field, "" if value == field.default else value)
+
+    async def _edit_scoring(self) -> None:
+        path = self.form.scored.path if self.form.scored is not None else None
+        if path is None:
+            self.centre.tell("no file says how it is scored")
+            return
+        await open_file(self.centre, path)
+        self.inquiry.ask_scoring(self.form)
 
     async def _choose(self, field: Field) -> None:
         items = [
@@ -176,7 +207,8 @@ class LaunchView(View):
         self.bars_changed()
 
     def _answered(self) -> None:
-        self.form = replace(self.form, offer=self.inquiry.offer, asking=self.inquiry.asking)
+        inquiry = self.inquiry
+        self.form = replace(self.form, offer=inquiry.offer, asking=inquiry.asking, scored=inquiry.scored)
         self._redraw()
 
     def _start(self) -> None:
@@ -187,7 +219,8 @@ class LaunchView(View):
         if wrong is not None:
             self.form_view.go_to(wrong.key)
             self._redraw()
-            self.centre.tell(f"{wrong.label}: {wrong.problem}", severity="warning")
+            told = wrong.problem.partition("\n")[0]
+            self.centre.tell(f"{wrong.label}: {told}", severity="warning")
         elif not self._starting:
             self._starting = True
             self._redraw()
@@ -253,10 +286,14 @@ class LaunchView(View):
         if field is None:
             return [inked("starting…" if self._starting else "enter starts it", "dim")]
         if field.problem:
-            return [inked(f"{field.label}: {field.problem}", "bad")]
+            return [inked(f"{field.label}: {line}", "bad") for line in field.problem.split("\n")]
         described = next((one.description for one in self.inquiry.entries if one.name == self.form.graph), "")
+        asked = asked_lines(self.form.scored) if field.key == "scoring" and self.form.scored else []
         return [
-            inked(described if field.kind == "graph" and described else f"{field.label}: {field.hint}", "dim")
+            *asked,
+            inked(
+                described if field.kind == "graph" and described else f"{field.label}: {field.hint}", "dim"
+            ),
         ]
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from pathlib import Path
 
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from engine.store.rundir import RunDir, runs_folder
 from tui import linking
 from tui.actions import Fact
 from tui.arrangement import GRID_WIDTH
@@ -18,7 +16,7 @@ from tui.episode.details import Detail, Wanted
 from tui.episode.headings import heading_lines
 from tui.episode.inks import InkedLine, inked
 from tui.episode.log_layout import Part, log_layout
-from tui.episode.places import Place, PlaceError, attempt_of, place_at, place_in
+from tui.episode.places import Place, PlaceError, attempt_of, place_by
 from tui.episode.session import EVERY_SEC, LogSession
 from tui.models import Snapshot
 from tui.screens.base import Copies, Pane, View
@@ -117,8 +115,11 @@ class LogScreen(View):
         found = super().facts() | self.rows_view.facts()
         found |= {"opens", "filters", "faults"}
         place = self.session.place
+        row = self.session.ending.row
+        if row is not None and row.scoring != "none":
+            found.add("scored")
         if place is not None:
-            found |= {"episode", "row"} if self.session.ending.row else {"episode"}
+            found |= {"episode", "row"} if row else {"episode"}
             if self.session.rows is not None:
                 found.add("file")
         if self.detail is not None and self.detail.images:
@@ -217,18 +218,12 @@ class LogScreen(View):
 
     async def _open_target(self) -> None:
         try:
-            place = await asyncio.to_thread(self._find_place)
+            place = await asyncio.to_thread(place_by, self.target, self.centre.control.root)
         except (PlaceError, OSError) as error:
             self.bar.say([inked(str(error), "bad")])
             self.record.give(None, "nothing to show")
             return
         await self.open(place, at_error=self._at_error)
-
-    def _find_place(self) -> Place:
-        if self.target.startswith("/"):
-            return place_at(Path(self.target))
-        run, _, episode = self.target.partition("/")
-        return place_in(RunDir(runs_folder(self.centre.control.root) / run), episode)
 
     def _changed(self) -> None:
         """The session has something new."""

@@ -142,6 +142,11 @@ def _editor(screen: LogScreen) -> None:
     )
 
 
+def _open(screen: LogScreen, view: str) -> None:
+    if (place := screen.session.place) is not None:
+        screen.centre.open_view(view, place.target)
+
+
 def _beside(screen: LogScreen, *, forward: bool) -> None:
     screen.centre.spawn(_go_beside(screen, forward=forward))
 
@@ -178,6 +183,8 @@ _DOES: Mapping[str, Callable[[LogScreen], object]] = {
     "log.wrap": lambda screen: screen.set_detail(wrap=not screen.wrap),
     "log.diff": lambda screen: screen.set_detail(changes=not screen.changes),
     "log.image": _enlarge,
+    "log.scores": lambda screen: _open(screen, "scores"),
+    "log.trace": lambda screen: _open(screen, "trace"),
     "log.editor": _editor,
     "log.next_episode": lambda screen: _beside(screen, forward=True),
     "log.previous_episode": lambda screen: _beside(screen, forward=False),

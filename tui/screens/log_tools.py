@@ -16,9 +16,10 @@ from tui.episode.details import Detail
 from tui.episode.headings import error_text
 from tui.episode.inks import text_of
 from tui.episode.places import Place
+from tui.episode.scores import links_of
 from tui.episode.session import LogSession
 from tui.logfile.rows import MAX_RECORD_BYTES
-from tui.panes.run_copies import REST, calls
+from tui.panes.episode_copies import episode_calls
 from tui.screens.base import Copies
 from tui.state_file import LogPosition
 
@@ -71,6 +72,9 @@ def log_copies(session: LogSession, detail: Detail | None) -> Copies:
         copies["copy.json"] = lambda: rows.reader.raw(number, MAX_RECORD_BYTES).decode("utf-8", "replace")
     if detail is not None:
         copies["copy.row"] = lambda: "\n".join(map(text_of, detail.lines))
+    row = session.ending.row
+    if row is not None and (links := links_of(row)):
+        copies["copy.link"] = lambda: "\n".join(links)
     head = rows.reader.row(rows.at).head if rows is not None and rows.at < rows.index.rows else None
     firing_error = (head.error or head.problem) if head is not None else ""
     if error := firing_error or error_text(session.ending):
@@ -81,10 +85,7 @@ def log_copies(session: LogSession, detail: Detail | None) -> Copies:
 def _command(place: Place) -> str:
     if place.run is None:
         return f"evaltower view {shlex.quote(str(place.log))}"
-    run, episode = place.run.run_id, place.folder.name
-    return calls(
-        f"log {shlex.quote(run)} {shlex.quote(episode)}", "GET", f"{REST}/runs/{run}/episodes/{episode}/log"
-    )
+    return episode_calls(place.run.run_id, place.folder.name)
 
 
 async def open_outside(

@@ -15,6 +15,7 @@ from tui.screens.base import Pane
 from tui.widgets.ink import pieces_of
 
 WIDEST_LABEL = 20
+WIDEST_PATH = 32
 LEAST_FIELDS = 4
 """So many lines of fields stay, whatever there is to be said below."""
 
@@ -119,16 +120,23 @@ class FormView(Pane):
     def over(self, y: int) -> Style | None:
         return self.drawing.cursor if self._top + y == self.at and y < self._room else None
 
+    def _shown(self, field: Field) -> str:
+        """A long path by its end, so that there is room for what is said of it."""
+        if field.kind != "file" or len(field.value) <= WIDEST_PATH:
+            return field.value
+        return f"{self.drawing.glyphs.cut}/{field.value.rpartition('/')[2]}"
+
     def _field(self, field: Field, *, chosen: bool) -> list[Piece]:
         drawing = self.drawing
         label = min(WIDEST_LABEL, max(cell_len(one.label) for one in self._fields))
         dim = drawing.dim
         pieces: list[Piece] = [(f" {fit(field.label, label, cut=drawing.glyphs.cut)}  ", dim)]
-        value = (field.value, drawing.strong) if field.value else (field.default, dim)
+        value = (self._shown(field), drawing.strong) if field.value else (field.default, dim)
         left, right = ("◂ ", " ▸") if not drawing.ascii else ("< ", " >")
         pieces += [(left, drawing.key), value, (right, drawing.key)] if chosen and field.options else [value]
         if field.problem:
-            pieces.append((f"  {field.problem}", drawing.bad))
+            first, _, more = field.problem.partition("\n")
+            pieces.append((f"  {first}{' and more' if more else ''}", drawing.bad))
         elif field.note:
             pieces.append((f"  {field.note}", dim))
         return pieces

@@ -13,7 +13,7 @@ from engine.cli.output import Cell, put, put_json, put_table, say
 from engine.cli.sources import read_sources, server_option, workspace_option
 
 if TYPE_CHECKING:
-    from engine.control.reports import CheckReport, Missing
+    from engine.control.reports import CheckReport, Missing, ScoringUse
     from engine.graph.model import Problem
 
 COLOURS = {"error": "red", "warning": "yellow"}
@@ -72,6 +72,20 @@ def _put_report(report: CheckReport) -> None:
             f"  runs {hook.command!r} on {hook.event} of {hook.matches} ({hook.origin}'s hook{asks})",
             "yellow",
         )
+    if report.scoring is not None:
+        _put_scoring(report.scoring)
+
+
+def _put_scoring(use: ScoringUse) -> None:
+    """What a run of the graph does behind each episode, where a request says nothing else."""
+    asked = {
+        "graders": use.graders,
+        "judges": use.judges,
+        "traces from": [use.trace] if use.trace else [],
+        "exports to": use.sinks,
+    }
+    told = "; ".join(f"{what} {', '.join(names)}" for what, names in asked.items() if names)
+    put(f"  scored as {use.path} says: {told or 'not at all'}")
 
 
 def _put_table(reports: Sequence[CheckReport]) -> None:

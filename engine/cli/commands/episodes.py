@@ -8,8 +8,10 @@ import click
 
 from engine.cli.app import App
 from engine.cli.output import Cell, put_json, put_table, say
-from engine.cli.results import STATUS_COLOURS
+from engine.cli.results import STATUS_COLOURS, has_failed
+from engine.cli.scores import verdict_of
 from engine.figures import number
+from engine.store.records import VERDICT
 
 if TYPE_CHECKING:
     from engine.store.records import EpisodeRow
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
 
 @click.command("episodes")
 @click.argument("run")
-@click.option("--failed", is_flag=True, help="Only those that errored, or whose success is 0.")
+@click.option(
+    "--failed", is_flag=True, help="Only those that errored, did not succeed, or failed by their verdict."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @click.pass_obj
 def command(app: App, /, *, run: str, failed: bool, as_json: bool) -> None:
@@ -29,35 +33,35 @@ def command(app: App, /, *, run: str, failed: bool, as_json: bool) -> None:
     if not rows:
         say("no episode failed" if failed else "no episode has finished yet")
         return
-    metrics = list(dict.fromkeys(name for row in rows for name in row.metrics))
+    scored = any(row.scoring != "none" for row in rows)
+    metrics = list(dict.fromkeys(name for row in rows for name in row.measures))
+    if scored and not any(VERDICT in row.metrics for row in rows):
+        metrics = [name for name in metrics if name != VERDICT]  # it has a column of its own
     several = len({row.task for row in rows}) > 1
     header = [
         "episode",
         *(["task"] if several else []),
         "status",
+        *(["verdict"] if scored else []),
         "ended by",
         "steps",
         "seconds",
         *metrics,
         "what",
     ]
-    put_table(header, [_cells(row, metrics, several) for row in rows])
+    put_table(header, [_cells(row, metrics, several, scored) for row in rows])
 
 
-def has_failed(row: EpisodeRow) -> bool:
-    """Whether the episode errored or was cancelled, or its success is 0."""
-    return row.status != "completed" or row.metrics.get("success") == 0
-
-
-def _cells(row: EpisodeRow, metrics: list[str], several: bool) -> list[str | Cell]:
+def _cells(row: EpisodeRow, metrics: list[str], several: bool, scored: bool) -> list[str | Cell]:
     repeat = f" r{row.repeat}" if row.repeat > 1 else ""
     return [
         f"{row.episode_index}{repeat}",
         *([row.task] if several else []),
         Cell(row.status, STATUS_COLOURS[row.status]),
+        *([verdict_of(row)] if scored else []),
         row.termination,
         str(row.step_count),
         f"{row.elapsed_sec:.1f}",
-        *(number(row.metrics.get(name)) for name in metrics),
+        *(number(row.measures.get(name)) for name in metrics),
         f"{row.error_class or 'error'}: {row.error}" if row.error else row.instruction,
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import click
@@ -26,7 +27,8 @@ LONGEST_VALUE = 60
 def command(
     app: App, /, *, run: str, episode: str, node: str | None, errors: bool, follow: bool, as_json: bool
 ) -> None:
-    """Show EPISODE (an index, or its folder's name) of RUN, one row a node firing."""
+    """Show EPISODE (an index, or its folder's name) of RUN, one row a node firing; then, where it is scored,
+    its verdict, its scores with the reasons of graders and judges, and where it was exported."""
     if node is not None and not follow:
         _find_node(app.control.log(run, episode), node)
     lines = (
@@ -39,6 +41,17 @@ def command(
         return
     for line in lines:
         put(_row(line), "red" if line.get("error") else None)
+    if node is None and not errors:
+        _put_scores(app, run, episode)
+
+
+def _put_scores(app: App, run: str, episode: str) -> None:
+    """Of one that has ended."""
+    from engine.cli.scores import put_episode
+    from engine.control.reports import NotFoundError
+
+    with suppress(NotFoundError):
+        put_episode(app.control.episode(run, episode).episode)
 
 
 def _names(line: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -55,7 +55,7 @@ def _running(run: RunningRun) -> list[str | Cell]:
     since = ago(run.started_at) if run.started_at else "starting"
     return [
         run.run_id,
-        run.graph_name,
+        _what(run),
         str(run.worker_count),
         Cell("cancelling", "yellow") if run.cancel_requested else since,
         _amounts(run.admit_charges),
@@ -64,11 +64,15 @@ def _running(run: RunningRun) -> list[str | Cell]:
     ]
 
 
+def _what(run: QueuedRun | RunningRun) -> str:
+    return f"{run.graph_name}, scored again" if run.kind == "score" else run.graph_name
+
+
 def _queued(run: QueuedRun) -> list[str | Cell]:
     return [
         str(run.position),
         run.run_id,
-        run.graph_name,
+        _what(run),
         str(run.worker_count),
         run.priority,
         ago(run.submitted_at),

@@ -10,7 +10,7 @@ from engine.cli.app import App
 from engine.cli.follow import follow_to_result
 from engine.cli.output import put, put_json
 from engine.cli.queueing import apply_scheduling, scheduling_options
-from engine.cli.request import build_request, request_options
+from engine.cli.request import build_request, read_scoring_option, request_options, scoring_option
 from engine.cli.trust import with_trust
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     help="End once the 95 % interval of a metric, end to end, is at most W; 0.1 is ±0.05.",
 )
 @click.option("--until-metric", metavar="M", help="The metric of --until-width (default success).")
+@scoring_option
 @click.option("--no-follow", is_flag=True, help="Print the run's id and leave it to itself.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @click.pass_obj
@@ -47,6 +48,7 @@ def command(
     repeats: int,
     until_width: float | None,
     until_metric: str | None,
+    scoring: str | None,
     no_follow: bool,
     as_json: bool,
     **options: Any,
@@ -63,6 +65,7 @@ def command(
         raise click.UsageError("--until-metric belongs to --until-width")
     request.until_width = until_width
     request.until_metric = until_metric or request.until_metric
+    request.scoring = read_scoring_option(app.control, scoring) or {}
     apply_scheduling(app.running, request, options)
     start_and_follow(app.running, request, no_follow=no_follow, as_json=as_json)
 

@@ -8,6 +8,7 @@ from engine.cli.app import App
 from engine.cli.output import put, put_json
 from engine.cli.progress import describe
 from engine.cli.results import put_result
+from engine.cli.scores import put_scoring
 
 
 @click.command("show")
@@ -19,12 +20,14 @@ def command(app: App, /, *, run: str, metric: str | None, as_json: bool) -> None
     """Show how RUN stands: an id, a beginning that only one has, a label, or "last"."""
     report = app.control.show(run)
     results = app.control.results(report.run_id, metric)
+    scoring = app.control.scoring(report.run_id)
     if as_json:
         from msgspec.structs import asdict
 
-        put_json({**asdict(report), "results": results})
+        put_json({**asdict(report), "results": results, "scoring": scoring})
         return
     put_result(report, results, app.control.episodes(report.run_id))
+    put_scoring(scoring, report.run_id, over=report.is_over)
     if not report.is_over:
         from engine.cli.bars import doing
         from engine.cli.progress import Pace

@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from engine.cli.scores import score_in_words
+
 if TYPE_CHECKING:
     from engine.control.protocol import Control
     from engine.control.reports import RunReport
     from engine.control.results import Results
+    from engine.control.scoring_report import ScoringReport
     from engine.store.records import EpisodeFile, EpisodeRow
 
 
 @dataclass(frozen=True)
 class RunContent:
-    """A run with its numbers and its episodes."""
+    """A run with its numbers, what came of its scoring, and its episodes."""
 
     run: RunReport
     results: Results
+    scoring: ScoringReport | None
     episodes: list[EpisodeRow]
 
 
@@ -42,7 +46,10 @@ class Table:
 
 def read_run(control: Control, run: str) -> RunContent:
     report = control.show(run)
-    return RunContent(report, control.results(report.run_id), control.episodes(report.run_id))
+    scoring, run_id = control.scoring(report.run_id), report.run_id
+    return RunContent(
+        report, control.results(run_id), None if scoring.is_empty else scoring, control.episodes(run_id)
+    )
 
 
 def read_episode(control: Control, run: str, episode: str) -> EpisodeContent:
@@ -50,18 +57,82 @@ def read_episode(control: Control, run: str, episode: str) -> EpisodeContent:
 
 
 def episode_table(rows: Sequence[EpisodeRow]) -> Table:
-    """An episode a row; its metrics as ``metric.<name>``, empty where it was not measured."""
-    metrics = sorted({name for row in rows for name in row.metrics})
+    """An episode a row; its metrics as ``metric.<name>``, empty where it was not measured. Of a run that is
+    scored its verdict, what each grader and judge gave as a reason, and where it was exported."""
+    metrics = sorted({name for row in rows for name in row.measures})
     header = [
         "episode_index", "repeat", "task", "selectors", "episode_id", "scene_id", "instruction", "status",
         "termination", "error_class", "error", "step_count", "elapsed_sec", "seed", "trajectory_digest",
     ]  # fmt: skip
-    return Table(
+    table = Table(
         [*header, *(f"metric.{name}" for name in metrics)],
         [
-            [*(_cell(getattr(row, name)) for name in header), *(row.metrics.get(name) for name in metrics)]
+            [*(_cell(getattr(row, name)) for name in header), *(row.measures.get(name) for name in metrics)]
             for row in rows
         ],
+    )
+    if all(row.scoring == "none" for row in rows):
+        return table
+    scores = _score_columns(rows)
+    return Table(
+        [*table.header, *scores.header],
+        [[*cells, *more] for cells, more in zip(table.rows, scores.rows, strict=True)],
+    )
+
+
+def score_table(row: EpisodeRow) -> Table:
+    """A score of the episode a row."""
+    return Table(
+        ["metric", "grader", "score"],
+        [[score.metric, score.grader_id, score_in_words(score)] for score in row.scores],
+    )
+
+
+def sink_table(report: ScoringReport) -> Table:
+    """A sink of the run a row."""
+    return Table(
+        ["sink", "kind", "status", "episodes", "failed", "where", "message"],
+        [
+            [
+                sink.name,
+                sink.sink,
+                sink.status,
+                len(sink.cases),
+                sum(case.error is not None for case in sink.cases),
+                sink.url,
+                sink.message,
+            ]
+            for sink in report.sinks
+        ],
+    )
+
+
+def _score_columns(rows: Sequence[EpisodeRow]) -> Table:
+    reasons = sorted({score.metric for row in rows for score in row.scores})
+    sinks = sorted({outcome.name for row in rows for outcome in row.exports})
+    cells: list[list[str | float | None]] = []
+    for row in rows:
+        told: dict[str, list[str]] = {}
+        for score in row.scores:
+            told.setdefault(score.metric, []).append(score_in_words(score))
+        sent = {one.name: one.error or one.url or one.external_id for one in row.exports}
+        verdict = {True: "pass", False: "fail", None: None}[row.verdict]
+        cells.append(
+            [
+                verdict,
+                row.scoring,
+                *("; ".join(told[metric]) if metric in told else None for metric in reasons),
+                *(sent.get(name) for name in sinks),
+            ]
+        )
+    return Table(
+        [
+            "verdict",
+            "scoring",
+            *(f"score.{metric}" for metric in reasons),
+            *(f"export.{name}" for name in sinks),
+        ],
+        cells,
     )
 
 

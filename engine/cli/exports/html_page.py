@@ -6,12 +6,21 @@ from collections.abc import Iterator
 from html import escape
 from typing import TYPE_CHECKING
 
-from engine.cli.exports.content import EpisodeContent, RunContent, Table, episode_table, firing_table
+from engine.cli.exports.content import (
+    EpisodeContent,
+    RunContent,
+    Table,
+    episode_table,
+    firing_table,
+    score_table,
+    sink_table,
+)
 from engine.cli.progress import interval
 from engine.figures import number
 from engine.text import visible
 
 if TYPE_CHECKING:
+    from engine.control.scoring_report import ScoringReport
     from engine.statistics.intervals import Estimate
     from engine.statistics.repeats import Repeats
     from engine.statistics.tables import TaskTable
@@ -52,6 +61,8 @@ def run_page(content: RunContent) -> Iterator[bytes]:
         yield from _section("By task", _task_table(results.tasks))
     if results.repeats is not None:
         yield from _section("Repeats", _repeat_table(results.repeats))
+    if content.scoring is not None and content.scoring.sinks:
+        yield from _section("Exports", sink_table(content.scoring))
     yield from _section("Episodes", episode_table(content.episodes))
     yield TAIL.encode()
 
@@ -66,6 +77,8 @@ def episode_page(content: EpisodeContent) -> Iterator[bytes]:
         *([name, cell] for name, cell in zip(row.header, row.rows[0], strict=True)),
     ]
     yield from _section("Episode", Table(["", ""], facts))
+    if found.episode.scores:
+        yield from _section("Scores", score_table(found.episode))
     yield from _section("Firings", firing_table(content.log))
     yield TAIL.encode()
 
@@ -89,6 +102,7 @@ def _facts(content: RunContent) -> list[list[str | float | None]]:
         ["cancelled", missing.cancelled],
         ["not run", missing.not_run],
         *bounds,
+        *_verdicts(content.scoring),
         ["status", report.status],
         ["graph", summary.config.graph_name],
         ["environment", summary.config.env_nodeset],
@@ -101,6 +115,14 @@ def _facts(content: RunContent) -> list[list[str | float | None]]:
         ["result digest", summary.result_digest],
         ["run again by", environment.command if environment else None],
     ]
+
+
+def _verdicts(report: ScoringReport | None) -> list[list[str | float | None]]:
+    if report is None:
+        return []
+    told = f"{report.passed} passed, {report.failed} failed, {report.undecided} without one"
+    facts: list[list[str | float | None]] = [["verdicts", told]]
+    return [*facts, ["not scored yet", report.pending]] if report.pending else facts
 
 
 def _task_table(found: TaskTable) -> Table:

@@ -15,6 +15,7 @@ from engine.scheduling.launching import RunEnd
 from engine.store.atomic import write_json
 from engine.store.attempts import ExitRecord
 from engine.store.digest import result_digest
+from engine.store.pending import stand_again
 from engine.store.process_identity import identity
 from engine.store.records import EpisodeRow, Job, Summary, now_iso
 from engine.store.rundir import RunDir, RunDirError
@@ -29,7 +30,8 @@ Fold = Callable[[Summary, Sequence[EpisodeRow]], None]
 def close_off(
     run: RunDir, job: Job, status: Literal["cancelled", "error", "aborted"], error: str | None, fold: Fold
 ) -> None:
-    """End a run as ``status`` with the rows that it has. From the first write on, no process of it may write.
+    """End a run as ``status`` with the rows that it has; one that was only scored again, as it had ended
+    before. From the first write on, no process of it may write.
 
     A summary that cannot be read is left as it is, and the run without ``_DONE``: whoever reads it is told.
     """
@@ -39,8 +41,11 @@ def close_off(
     except RunDirError as problem:
         log.error("%s cannot be closed off: %s", run.run_id, problem)
         return
-    summary.status, summary.error = status, error
-    summary.finished_at = summary.finished_at or now_iso()
+    if job.kind == "score" and job.ended_as is not None:
+        stand_again(summary, job.ended_as)
+    else:
+        summary.status, summary.error = status, error
+        summary.finished_at = summary.finished_at or now_iso()
     rows = read_rows(run)
     fold(summary, rows)
     summary.result_digest = result_digest(rows)

@@ -1,0 +1,171 @@
+"""What is asked of a run's scoring: by the request, else by the file beside the saved graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from engine.components.roots import SCORING_SUFFIX
+from engine.control.reports import Missing, RefusedError, ScoringUse
+from engine.graph.model import Problem
+from engine.models.errors import ProfileError
+from engine.models.profiles import pick
+from engine.scoring.graders import make_grader
+from engine.scoring.reading import read_scoring, scoring_problems
+from engine.scoring.secrets import Secrets, SecretsError
+from engine.scoring.spec import ScoringError, ScoringSpec
+from engine.store.profile import Profile
+from engine.store.settings import SettingsError, read_settings
+
+NOT_SCORED: dict[str, Any] = {"graders": []}
+"""A request that says this is not scored as the file beside its graph says."""
+
+
+def beside(graph: str | Path) -> Path:
+    """Where it would lie how the runs of a saved graph are scored."""
+    return Path(graph).with_suffix(SCORING_SUFFIX)
+
+
+def read_scoring_file(path: Path) -> dict[str, Any]:
+    """A file's JSON, whose fields are not looked at yet. RefusedError where it is none."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except OSError as error:
+        told = error.strerror or str(error)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        told = str(error)
+    raise RefusedError([Problem("scoring", str(path), f"cannot be read: {told}")])
+
+
+def chosen_scoring(asked: Mapping[str, Any], source: str) -> tuple[Mapping[str, Any], Path | None]:
+    """(What is asked of scoring, the file that says so): what was ``asked``, else what lies beside the graph
+    of ``source``. RefusedError where that is no JSON."""
+    if asked or not source.endswith(".json"):
+        return asked, None
+    path = beside(source)
+    return (read_scoring_file(path), path) if path.is_file() else (asked, None)
+
+
+def problems_of(root: Path, scoring: Mapping[str, Any], file: Path | None = None) -> list[Problem]:
+    """What keeps a run from being scored so; each under its field, and ``file`` where it is of one."""
+    if not scoring:
+        return []
+    found = scoring_problems(scoring, _profiles(root))
+    return [_in(file, problem) for problem in found] if file else found
+
+
+def checked_file(root: Path, path: Path) -> dict[str, Any]:
+    """The scoring that a file asks for. RefusedError with all that is wrong with it."""
+    scoring = read_scoring_file(path)
+    if problems := problems_of(root, scoring, path):
+        raise RefusedError(problems)
+    return scoring or NOT_SCORED
+
+
+def checked_beside(root: Path, graph: Path) -> dict[str, Any]:
+    """The same of the file beside a graph; {} where there is none."""
+    path = beside(graph.resolve())
+    return checked_file(root, path) if path.is_file() else {}
+
+
+def warnings_of(root: Path, scoring: Mapping[str, Any]) -> list[Problem]:
+    """What costs some of its scores, exports or traces, and keeps nobody from starting: secrets that are not
+    there. ``scoring`` has no problems."""
+    if not scoring:
+        return []
+    spec, secrets = read_scoring(scoring), Secrets(root)
+    named = [("scoring.trace", spec.trace.auth_secret)]
+    named += [(f"scoring.sinks[{place}]", sink.auth_secret) for place, sink in enumerate(spec.sinks)]
+    found = []
+    for where, name in named:
+        if told := _lacking(secrets, name):
+            found.append(Problem("no-secret", f"{where}.auth_secret", told, severity="warning"))
+    return found
+
+
+def changed_graders(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Problem]:
+    """Graders of ``now`` whose scores of before would be kept, as the environment is gone, although they are
+    to grade otherwise."""
+    try:
+        old = {grader.called: grader for grader in read_scoring(before).graders}
+    except ScoringError:
+        return []
+    told = "needs the episodes' environment, which is gone, and is not what it was when they were played"
+    remedy = "leave it as it was, or give it another id, by which it is unmeasured"
+    return [
+        Problem("scoring", f"scoring.graders[{place}]", f"{grader.called!r} {told}", remedy)
+        for place, grader in enumerate(read_scoring(now).graders)
+        if old.get(grader.called, grader) != grader and make_grader(grader).needs_compute
+    ]
+
+
+def described(root: Path, source: str) -> tuple[ScoringUse | None, list[Problem], list[Missing]]:
+    """What ``check`` tells of the file beside a graph: what it asks for, what is wrong with it, and what of
+    it is not here."""
+    try:
+        scoring, path = chosen_scoring({}, source)
+    except RefusedError as error:
+        return None, error.problems, []
+    if path is None:
+        return None, [], []
+    try:
+        spec = read_scoring(scoring)
+    except ScoringError as error:
+        return None, [_in(path, problem) for problem in error.problems], []
+    told = [_in(path, problem) for problem in warnings_of(root, scoring)]
+    return _use(path, spec), told, _missing_profiles(root, spec)
+
+
+def _use(path: Path, spec: ScoringSpec) -> ScoringUse:
+    return ScoringUse(
+        path=str(path),
+        graders=[grader.called for grader in spec.graders],
+        judges=[judge.id for judge in spec.judges],
+        trace=f"{spec.trace.kind} {spec.trace.endpoint}" if spec.trace.kind != "none" else "",
+        sinks=[f"{sink.name} ({sink.kind} {sink.endpoint})" for sink in spec.sinks],
+    )
+
+
+def _missing_profiles(root: Path, spec: ScoringSpec) -> list[Missing]:
+    profiles = _profiles(root)
+    missing: dict[str, Missing] = {}
+    for judge in spec.judges:
+        try:
+            pick(profiles, judge.profile)
+        except ProfileError as error:
+            found = missing.setdefault(
+                judge.profile, Missing(kind="profile", name=judge.profile, remedy=error.remedy)
+            )
+            found.wanted.append(f"judge {judge.id}")
+    return list(missing.values())
+
+
+def _lacking(secrets: Secrets, name: str) -> str:
+    """Why there is no such secret; empty where there is one, or none is asked for."""
+    try:
+        return secrets.missing(name) if name and secrets.get(name) is None else ""
+    except SecretsError as error:
+        return str(error)
+
+
+def _profiles(root: Path) -> Mapping[str, Profile]:
+    """Settings that cannot be used are told where the graph is checked."""
+    try:
+        return read_settings(root).profiles
+    except SettingsError:
+        return {}
+
+
+def _in(file: Path, problem: Problem) -> Problem:
+    """The problem under its file."""
+    where = problem.where.removeprefix("scoring").removeprefix(".")
+    return Problem(
+        problem.code,
+        f"{file}: {where}" if where else str(file),
+        problem.message,
+        problem.remedy,
+        problem.severity,
+    )

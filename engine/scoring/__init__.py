@@ -1,0 +1,1 @@
+"""An episode after its last step: what is made of what it did."""

@@ -1,0 +1,115 @@
+"""What a run scores its episodes with, made once; and how a part of an episode's way is written down."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+
+from engine.scoring.graders.base import AnyGrader
+from engine.scoring.judging import JudgePanel
+from engine.scoring.ladder import verdict
+from engine.scoring.safe import partition
+from engine.scoring.spec import ScoringSpec
+from engine.store.records import EpisodeRow
+from engine.store.scores import Score, Stage
+
+if TYPE_CHECKING:
+    import httpx
+
+    from engine.scoring.exporting import Exporter
+    from engine.scoring.sources import TraceSource
+
+
+Told = Callable[[EpisodeRow, str], None]
+"""Called with the row and the stage that the episode waits for now."""
+
+
+@dataclass(frozen=True)
+class Means:
+    """source: where traces are fetched, None where there is no platform; no_source: why there is none
+    although one is asked for. models: judge id → model. client: what asks platforms; closed by
+    :meth:`close`. asks_again: judges are asked although they have judged the episode before."""
+
+    spec: ScoringSpec
+    run_id: str
+    graph_name: str
+    graders: Sequence[AnyGrader]
+    judges: JudgePanel | None = None
+    source: TraceSource | None = None
+    no_source: str = ""
+    exporter: Exporter | None = None
+    models: Mapping[str, str] = field(default_factory=dict)
+    client: httpx.AsyncClient | None = None
+    asks_again: bool = False
+
+    async def close(self) -> None:
+        if self.client is not None:
+            await self.client.aclose()
+
+    @property
+    def holders(self) -> dict[int, AnyGrader]:
+        """The graders that need the environment, by their places."""
+        return partition(self.graders)[0]
+
+    @property
+    def observers(self) -> dict[int, AnyGrader]:
+        """Those that do without it."""
+        return partition(self.graders)[1]
+
+    @property
+    def waits_for_backend(self) -> bool:
+        """Whether a trace is fetched, and what needs it done, after the run."""
+        return self.spec.trace.collect == "control-plane" and self.spec.trace.kind not in ("none", "file")
+
+
+class Files(Protocol):
+    """Who writes the run's files, in order and durably. Every method raises OSError and FencedError."""
+
+    async def record(self, row: EpisodeRow, folder: Path) -> None:
+        """A row replaces the one that the episode has."""
+
+    async def write_bytes(self, path: Path, data: bytes) -> None:
+        """Replace a file."""
+
+
+def now() -> str:
+    """ISO 8601 with offset, to the microsecond."""
+    return datetime.now().astimezone().isoformat(timespec="microseconds")
+
+
+@contextmanager
+def stage(row: EpisodeRow, name: str) -> Iterator[Stage]:
+    """Write down that a part of the episode's way began, and when it ended. One of that name is replaced."""
+    begun = Stage(name=name, started_at=now())
+    row.stages = [*(s for s in row.stages if s.name != name), begun]
+    try:
+        yield begun
+    finally:
+        begun.finished_at = now()
+
+
+def has_been(row: EpisodeRow, name: str) -> bool:
+    """Whether a part of its way is behind it: it ended, and not in a way that another try could mend."""
+    return any(s.name == name and s.finished_at and not (s.error and s.retryable) for s in row.stages)
+
+
+def is_gradable(row: EpisodeRow) -> bool:
+    """Whether there is something to grade: the agent came to its end, with or without a trace."""
+    return row.status == "completed"
+
+
+def is_scored(row: EpisodeRow) -> bool:
+    """Whether the episode goes this way at all: not what the box failed or a person cancelled, which is
+    played again."""
+    return row.status != "cancelled" and row.error_class != "infra"
+
+
+def with_scores(row: EpisodeRow, scores: Sequence[Score], ladder: Sequence[str | list[str]]) -> EpisodeRow:
+    """The row with these scores, and the verdict that they come to."""
+    return msgspec.structs.replace(row, scores=list(scores), verdict=verdict(scores, ladder))

@@ -1,0 +1,114 @@
+"""What a grader or a judge said of an episode, when, and where that was exported to.
+
+Only a measured score enters means, verdicts and exports: what was not measured is never a 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import fsum
+from typing import Any, Literal
+
+import msgspec
+
+UnmeasuredReason = Literal[
+    "grader_error",
+    "missing_evidence",
+    "missing_secret",
+    "unsupported",
+    "policy_skip",
+    "contract_violation",
+    "grader_timeout",
+]
+StageName = str
+"""``execute``, ``snapshot``, ``grade``, ``materialise``, ``release``, ``collect``, ``observe``,
+``judge:<id>`` or ``export:<sink name>``."""
+
+
+class Measured(
+    msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, tag_field="status", tag="measured"
+):
+    """``value``: finite. ``passed`` (``pass`` in JSON) None: it says nothing about success. ``detail``: why,
+    as text or as JSON."""
+
+    grader_id: str
+    metric: str
+    value: float
+    passed: bool | None = msgspec.field(default=None, name="pass")
+    label: str | None = None
+    detail: Any = None
+
+
+class Unmeasured(
+    msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, tag_field="status", tag="unmeasured"
+):
+    """There is no value. ``retryable``: another attempt may give one. ``attempts``: those made."""
+
+    grader_id: str
+    metric: str
+    reason: UnmeasuredReason
+    retryable: bool = False
+    attempts: int = 1
+    detail: Any = None
+
+
+class Invalid(
+    msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, tag_field="status", tag="invalid"
+):
+    """There was an answer, and it breaks the contract: not finite, without a name, or under one that is
+    another's."""
+
+    grader_id: str
+    metric: str
+    reason: Literal["contract_violation"]
+    detail: Any = None
+
+
+Score = Measured | Unmeasured | Invalid
+
+
+class Stage(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A part of an episode's way, and how it ended. Times are ISO 8601 with offset, to the microsecond.
+
+    retryable: of ``error``, another attempt may go better.
+    """
+
+    name: StageName
+    started_at: str
+    finished_at: str = ""
+    error: str | None = None
+    error_class: str | None = None
+    retryable: bool = False
+
+
+class ExportOutcome(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What came of exporting one episode to one sink. sink: its kind; name: what the request calls it.
+
+    external_id: the trace's id on the platform. warning: it arrived, though not whole.
+    """
+
+    sink: str
+    name: str
+    external_id: str = ""
+    url: str = ""
+    error: str | None = None
+    warning: str | None = None
+    exported_at: str = ""
+
+
+def measured_values(scores: Iterable[Score]) -> dict[str, float]:
+    """Metric → value over the measured scores.
+
+    Where several graders measured the same metric, the least value of those that pass or fail (of 0 and 1
+    that is their AND), and the mean where none does.
+    """
+    found: dict[str, list[Measured]] = {}
+    for score in scores:
+        if isinstance(score, Measured):
+            found.setdefault(score.metric, []).append(score)
+    return {metric: _together(several) for metric, several in found.items()}
+
+
+def _together(scores: list[Measured]) -> float:
+    deciding = [score.value for score in scores if score.passed is not None]
+    return min(deciding) if deciding else fsum(score.value for score in scores) / len(scores)

@@ -1,0 +1,202 @@
+"""Runs that are scored, in the shell: asked for with a file, shown with verdicts, reasons and exports."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.store.atomic import write_json
+from engine.store.records import EpisodeRow, EpisodeWaits
+from engine.store.rundir import RunDir
+from engine.store.scores import ExportOutcome, Measured, Stage, Unmeasured
+from tests.cli.conftest import Operate, Shell
+from tests.fakes.fake_control import FakeControl
+from tests.fakes.finished_runs import CREATED, fake_line, fake_row, make_run
+
+LINK = "https://traces.example/t/1"
+REASON = "it went <b>straight\nthere"
+TESTS = Measured(grader_id="tests-pass", metric="tests_pass", value=0.0, passed=False, detail="1 failed")
+JUDGED = Measured(grader_id="judge:style", metric="judge:style", value=0.75, passed=True, detail=REASON)
+LATE = Unmeasured(
+    grader_id="judge:style",
+    metric="judge:style",
+    reason="grader_timeout",
+    retryable=True,
+    detail="no answer within 120 s",
+)
+SENT = ExportOutcome(sink="mlflow", name="ours", external_id="tr-1", url=LINK)
+LOST = ExportOutcome(sink="mlflow", name="ours", error="the platform answered 503")
+
+
+def scored(index: int, **more: Any) -> EpisodeRow:
+    return fake_row(index, **{"scoring": "final", "metrics": {"success": 1.0}, **more})
+
+
+@pytest.fixture
+def run(root: Path) -> RunDir:
+    """One that passed, one that did not, one whose judge is late and that waits, one that is not scored."""
+    rows = [
+        scored(0, scores=[JUDGED], verdict=True, exports=[SENT]),
+        scored(1, scores=[TESTS, JUDGED], verdict=False, exports=[LOST]),
+        scored(2, scores=[LATE], scoring="pending"),
+        fake_row(3, status="error", termination="env_crash", error_class="infra", error="exit code 1"),
+    ]
+    run = make_run(root, rows=rows, logs={1: [fake_line(0, "reset")]})
+    spec = run.read_spec()
+    spec.scoring = {
+        "error_budget": 0.5,
+        "judges": [{"id": "style"}],
+        "sinks": [
+            {"name": "ours", "kind": "mlflow", "endpoint": "http://mlflow:5000", "experiment": "1"},
+            {"name": "theirs", "kind": "otlp", "endpoint": "http://collector:4318"},
+        ],
+    }
+    write_json(run.spec, spec)
+    progress = run.read_progress()
+    assert progress is not None
+    progress.scoring = [
+        EpisodeWaits(episode_index=2, folder="ep0002", waits_for="judge:style", since=CREATED)
+    ]
+    write_json(run.progress, progress)
+    return run
+
+
+def test_a_run_is_shown_with_verdicts_exports_and_what_waits(shell: Shell, run: RunDir) -> None:
+    told = " ".join(shell("show", "last").out.split())
+    for part in (
+        "verdicts 1 passed, 1 failed, 1 without one",
+        "not measured judge:style in 1",
+        "waiting 1 episodes: judge:style 1",
+        f"evaltower rescore {run.run_id} does what is left",
+        f"ours (mlflow) partial 1/2 {LINK} 1/2 episodes failed to export",
+        "theirs (otlp) succeeded 0/0",
+        "pass 0.500 [",
+        "judge:style 0.750",
+    ):
+        assert part in told
+    scoring = shell("show", "last", "--json").json["scoring"]
+    assert (scoring["passed"], scoring["failed"], scoring["undecided"], scoring["pending"]) == (1, 1, 1, 1)
+    assert scoring["retryable"] == 1
+    assert [(sink["name"], sink["status"]) for sink in scoring["sinks"]] == [
+        ("ours", "partial"),
+        ("theirs", "succeeded"),
+    ]
+
+
+def test_a_run_that_is_not_scored_is_shown_as_ever(shell: Shell, root: Path) -> None:
+    make_run(root)
+    assert "scoring" not in shell("show", "last").out
+    assert "verdict" not in shell("episodes", "last").out
+    assert "verdict" not in shell("export", "last", "--format", "csv").out.splitlines()[0]
+    assert "verdict" not in shell("log", "last", "0").out
+
+
+def test_episodes_have_a_verdict_and_those_that_failed_by_it_count_as_failed(
+    shell: Shell, run: RunDir
+) -> None:
+    lines = shell("episodes", "last").out.splitlines()
+    assert "verdict" in lines[0].split()
+    assert "pass" not in lines[0].split()
+    assert [line.split()[2] for line in lines[1:]] == ["pass", "fail", "pending", "-"]
+    failed = shell("episodes", "last", "--failed", "--json").json
+    assert [row["episode_index"] for row in failed] == [1, 3]
+
+
+def test_an_episode_is_shown_with_its_scores_and_what_its_judges_said(shell: Shell, run: RunDir) -> None:
+    lines = shell("log", "last", "1").out.splitlines()
+    assert lines[1:] == [
+        "",
+        "verdict: fail",
+        "tests_pass: 0.000, fail: 1 failed",
+        "judge:style: 0.750, pass: it went <b>straight there",
+        "exported to ours (mlflow): the platform answered 503",
+    ]
+    assert f"exported to ours (mlflow): {LINK}" in shell("log", "last", "0").out
+    late = shell("log", "last", "2").out
+    assert "verdict: pending" in late
+    assert "not measured (grader_timeout, may be tried again): no answer within 120 s" in late
+    assert "verdict" not in shell("log", "last", "1", "--node", "reset").out
+    assert len(shell("log", "last", "1", "--json").json) == 1
+
+
+def test_what_could_not_be_collected_is_told(shell: Shell, root: Path) -> None:
+    failure = {"stage": "collect", "class": "infra", "message": "connection refused"}
+    stage = Stage(name="snapshot", started_at=CREATED, finished_at=CREATED, error="the panel hung")
+    make_run(root, rows=[scored(0, failure=failure, stages=[stage])])
+    assert "traces 1 could not be fetched" in " ".join(shell("show", "last").out.split())
+    said = shell("log", "last", "0").out
+    assert "collect: connection refused" in said
+    assert "snapshot: the panel hung" in said
+
+
+def test_exports_have_verdicts_reasons_and_links(shell: Shell, run: RunDir) -> None:
+    whole = shell("export", "last", "--format", "json").json
+    assert whole["scoring"]["sinks"][0]["url"] == LINK
+    assert whole["episodes"][0]["scores"][0]["detail"] == REASON
+    rows = list(csv.DictReader(io.StringIO(shell("export", "last", "--format", "csv").out, newline="")))
+    assert [row["verdict"] for row in rows] == ["pass", "fail", "", ""]
+    assert [row["metric.judge:style"] for row in rows] == ["0.75", "0.75", "", ""]
+    assert rows[0]["score.judge:style"] == "0.750, pass: it went <b>straight there"
+    assert rows[2]["score.judge:style"].startswith("not measured (grader_timeout")
+    assert [row["export.ours"] for row in rows] == [LINK, "the platform answered 503", "", ""]
+    page = shell("export", "last", "--format", "html").out
+    assert "1/2 episodes failed to export" in page
+    assert "1 passed, 1 failed, 1 without one" in page
+    assert "<b>straight" not in page
+    page = shell("export", "last", "--episode", "1", "--format", "html").out
+    assert "it went &lt;b&gt;straight there" in page
+
+
+def test_a_file_says_how_a_run_is_scored(control: FakeControl, operate: Operate, tmp_path: Path) -> None:
+    asked = {"graders": [{"id": "steps"}], "error_budget": 0.5}
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps(asked))
+    assert operate("run", "toy", "--scoring", str(path), "--no-follow").code == 0
+    assert operate("run", "toy", "--no-follow").code == 0
+    assert [request.scoring for request in control.started] == [asked, {}]
+    run = make_run(control.root).run_id
+    assert operate("rescore", run, "--scoring", str(path), "--json").json["run_id"] == run
+    assert control.calls[-1] == ("rescore", run, asked)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("{torn", ": cannot be read: JSON is malformed"),
+        ('{"graders": [{"id": "stepps"}]}', ": graders[0].id: there is no kind of grader 'stepps'"),
+        ('{"error_budget": 7}', ": error_budget: must be"),
+    ],
+)
+@pytest.mark.parametrize("words", [("run", "toy"), ("rescore", "last")])
+def test_what_is_wrong_with_that_file_is_one_message_with_file_and_field(
+    control: FakeControl, operate: Operate, tmp_path: Path, content: str, told: str, words: tuple[str, ...]
+) -> None:
+    make_run(control.root)
+    path = tmp_path / "own.json"
+    path.write_text(content)
+    said = operate(*words, "--scoring", str(path))
+    assert (said.code, len(said.err.splitlines())) == (2, 1)
+    assert said.err.startswith(f"error: {path}{told}")
+    assert not [call for call in control.calls if call[0] in ("start", "rescore")]
+
+
+def test_check_tells_how_a_graph_is_scored(shell: Shell, root: Path) -> None:
+    path = root / "workspace" / "graphs" / "toy.scoring.json"
+    sink = {"name": "ours", "kind": "otlp", "endpoint": "http://collector:4318", "auth_secret": "ingest"}
+    path.write_text(json.dumps({"graders": [{"id": "steps"}], "judges": [{"id": "style"}], "sinks": [sink]}))
+    said = shell("check", "toy")
+    assert said.code == 0
+    expected = "graders steps; judges style; exports to ours (otlp http://collector:4318)"
+    assert f"scored as {path} says: {expected}" in said.out
+    assert "not installed: profile (none is active), for judge style" in said.out
+    assert "warning" in said.out
+    assert "EVALTOWER_SECRET_INGEST" in said.out
+    path.write_text('{"graders": [{"id": "stepps"}]}')
+    said = shell("check", "toy")
+    assert said.code == 1
+    assert f"error {path}: graders[0].id: there is no kind of grader 'stepps' (did you mean" in said.out

@@ -1,0 +1,97 @@
+"""How the metrics tell of a run's scoring: verdicts, what is not measured, what waits, and each sink."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.style import Style
+
+from engine.control.scoring_report import ScoringReport
+from engine.figures import number
+from engine.scoring.exporting import ExportedCase, SinkReport
+from engine.statistics.intervals import Estimate
+from tui.drawing import Drawing
+from tui.panes.metric_lines import interval
+from tui.widgets.drawn import Line
+from tui.widgets.wrapping import wrapped
+
+LABEL = 14
+LISTED_CASES = 5
+"""Of a sink, the episodes that failed and are named; all of them are in their own scores."""
+
+
+def scoring_lines(
+    drawing: Drawing, report: ScoringReport, rate: Estimate | None, waits: str, width: int, *, over: bool
+) -> list[Line]:
+    """rate: of the verdicts, where it may be told. waits: what the episodes that are scored now wait for.
+    over: the run has ended, so that nothing more comes by itself."""
+    lines: list[Line] = [[("scoring", drawing.strong)]]
+    for label, text, style in _facts(drawing, report, rate, waits):
+        told = wrapped(text, max(10, width - LABEL))
+        lines += [
+            [(f"{label if not place else '':<{LABEL}}", drawing.dim), (line, style)]
+            for place, line in enumerate(told)
+        ]
+    for sink in report.sinks:
+        lines += _sink(drawing, sink, width)
+    if over and is_left(report):
+        lines += [
+            [(line, drawing.warn)]
+            for line in wrapped("A scores again what is left, without playing anything.", width)
+        ]
+    return lines
+
+
+def is_left(report: ScoringReport) -> bool:
+    """Whether another attempt may bring more."""
+    return bool(report.pending or report.not_collected) or any(
+        sink.status != "succeeded" for sink in report.sinks
+    )
+
+
+def report_links(report: ScoringReport) -> list[str]:
+    """Where episodes were exported to, the first of each sink."""
+    return [sink.url for sink in report.sinks if sink.url]
+
+
+def _facts(
+    drawing: Drawing, report: ScoringReport, rate: Estimate | None, waits: str
+) -> Iterator[tuple[str, str, Style]]:
+    told = f"{report.passed} passed, {report.failed} failed, {report.undecided} without one"
+    if rate is not None:
+        told += f"; pass rate {number(rate.mean)} {interval(rate)}"
+    yield "verdicts", told, drawing.plain
+    if report.unmeasured:
+        lacking = ", ".join(f"{metric} in {count}" for metric, count in report.unmeasured.items())
+        yield "not measured", lacking, drawing.warn
+    if report.not_collected:
+        yield "traces", f"{report.not_collected} could not be collected", drawing.bad
+    if report.pending:
+        text = waits.removeprefix("scoring: ") or f"{report.pending} episodes, and nothing is at work on them"
+        yield "to come", text, drawing.marks["scoring"].style if waits else drawing.warn
+
+
+def _sink(drawing: Drawing, sink: SinkReport, width: int) -> Iterator[Line]:
+    styles = {"succeeded": drawing.good, "partial": drawing.warn, "failed": drawing.bad}
+    arrived = sum(case.error is None for case in sink.cases)
+    warned = sum(case.error is None and case.warning is not None for case in sink.cases)
+    counts = f"  {arrived}/{len(sink.cases)} episodes" if sink.cases else "  nothing yet"
+    yield [
+        (f"{'export':<{LABEL}}", drawing.dim),
+        (f"{sink.name} ({sink.sink})  ", drawing.plain),
+        (sink.status if sink.cases else "", styles[sink.status]),
+        (counts + (f", {warned} not whole" if warned else ""), drawing.plain),
+    ]
+    if sink.url:
+        yield [(" " * LABEL, drawing.dim), (sink.url, drawing.key)]
+    failed = [case for case in sink.cases if case.error is not None]
+    for case in failed[:LISTED_CASES]:
+        for line in wrapped(f"{_named(case)}: {case.error}", max(10, width - LABEL)):
+            yield [(" " * LABEL, drawing.dim), (line, drawing.bad)]
+    if len(failed) > LISTED_CASES:
+        yield [(" " * LABEL, drawing.dim), (f"and {len(failed) - LISTED_CASES} more", drawing.bad)]
+
+
+def _named(case: ExportedCase) -> str:
+    index, _, repeat = case.identity
+    return f"episode {index}" + (f", repeat {repeat}" if repeat > 1 else "")
