@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from engine.control.reports import RefusedError, problem_text
 from engine.control.scoring import chosen_scoring, problems_of, read_scoring_file, warnings_of
 from engine.graph.model import Problem
-from engine.scoring.reading import read_scoring
-from engine.scoring.spec import JudgeSpec, ScoringSpec, SinkSpec
 from tui.episode.inks import InkedLine, inked
 from tui.losses import count
 
@@ -24,11 +22,11 @@ CODES = ("scoring", "no-secret")
 
 @dataclass(frozen=True)
 class Scored:
-    """path: of the file that says it. spec: None where nothing is scored, or it cannot be. lacks: what keeps
-    nobody from starting."""
+    """path: of the file that says it. asked: what it says, nothing of it wrong; empty where nothing is
+    scored, or it cannot be. lacks: what keeps nobody from starting."""
 
     path: Path | None = None
-    spec: ScoringSpec | None = None
+    asked: Mapping[str, Any] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     lacks: tuple[Problem, ...] = ()
 
@@ -48,7 +46,7 @@ def read_scored(root: Path, typed: str, of_run: Mapping[str, Any], graph: str) -
     problems = problems_of(root, data, path)
     if problems or not data:
         return Scored(path, problems=tuple(problems))
-    return Scored(path, read_scoring(data), (), tuple(warnings_of(root, data)))
+    return Scored(path, data, (), tuple(warnings_of(root, data)))
 
 
 def is_path(typed: str) -> bool:
@@ -63,22 +61,21 @@ def problem_line(problem: Problem) -> str:
 
 def asked_text(scored: Scored) -> str:
     """``2 graders, 1 judge, 1 sink``."""
-    spec = scored.spec
-    if spec is None:
-        return "" if scored.problems else "nothing is scored"
-    parts = {"grader": len(spec.graders), "judge": len(spec.judges), "sink": len(spec.sinks)}
-    return ", ".join(count(number, what) for what, number in parts.items() if number) or "nothing is scored"
+    parts = {what: len(scored.asked.get(f"{what}s", ())) for what in ("grader", "judge", "sink")}
+    told = ", ".join(count(number, what) for what, number in parts.items() if number)
+    return told or ("" if scored.problems else "nothing is scored")
 
 
 def asked_lines(scored: Scored) -> list[InkedLine]:
     """Graders, judges, sinks and where traces come from, each by its name."""
     lines = [inked(problem_line(problem), "bad") for problem in scored.problems]
-    if (spec := scored.spec) is not None:
-        trace = spec.trace
-        lines += _row("graders", [grader.called for grader in spec.graders])
-        lines += _row("judges", [_judge(judge) for judge in spec.judges])
-        lines += _row("traces", [f"{trace.kind} {trace.endpoint}".strip()] if trace.kind != "none" else [])
-        lines += _row("sinks", [_sink(sink) for sink in spec.sinks])
+    asked = scored.asked
+    lines += _row("graders", [_grader(grader) for grader in asked.get("graders", ())])
+    lines += _row("judges", [_judge(judge) for judge in asked.get("judges", ())])
+    trace = asked.get("trace", {})
+    if trace.get("kind", "none") != "none":
+        lines += _row("traces", [f"{trace['kind']} {trace.get('endpoint', '')}".strip()])
+    lines += _row("sinks", [_sink(sink) for sink in asked.get("sinks", ())])
     lines += [inked(problem_line(problem), "warn") for problem in scored.lacks]
     return [*lines, inked(f"{scored.path}: o opens it", "dim")] if scored.path is not None else lines
 
@@ -87,13 +84,18 @@ def _row(label: str, names: Sequence[str]) -> list[InkedLine]:
     return [((f"{label:<8} ", "key"), (", ".join(names), "plain"))] if names else []
 
 
-def _judge(judge: JudgeSpec) -> str:
-    told = [f"model {judge.profile}" if judge.profile else ""]
-    told.append("+".join(criterion.name for criterion in judge.criteria))
-    told.append(f"passes from {judge.pass_threshold:g}" if judge.pass_threshold is not None else "")
+def _grader(grader: Mapping[str, Any]) -> str:
+    return str(grader.get("config", {}).get("id") or grader["id"])
+
+
+def _judge(judge: Mapping[str, Any]) -> str:
+    criteria = [each if isinstance(each, str) else each["name"] for each in judge.get("criteria", ())]
+    told = [f"model {judge['profile']}" if judge.get("profile") else "", "+".join(criteria)]
+    least = judge.get("pass_threshold")
+    told.append(f"passes from {least:g}" if least is not None else "")
     inside = ", ".join(filter(None, told))
-    return f"{judge.id} ({inside})" if inside else judge.id
+    return f"{judge['id']} ({inside})" if inside else str(judge["id"])
 
 
-def _sink(sink: SinkSpec) -> str:
-    return f"{sink.name} ({sink.kind} {sink.endpoint})".replace(" )", ")")
+def _sink(sink: Mapping[str, Any]) -> str:
+    return f"{sink['name']} ({' '.join(filter(None, [sink['kind'], sink.get('endpoint')]))})"

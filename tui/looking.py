@@ -100,10 +100,11 @@ class Looker:
         self._due[what] = now + every
         return True
 
-    def _ask(self, what: str, call: Callable[[], T]) -> T | None:
-        """The answer; None, and the problem remembered, where there is none."""
+    def _ask(self, what: str, call: Callable[[Control], T]) -> T | None:
+        """The answer; None, and the problem remembered, where there is none. A control may fail as early as
+        when it is asked for its verb."""
         try:
-            answer = call()
+            answer = call(self._control)
         except ControlError as error:
             self._problems[what] = str(error)
             return None
@@ -115,7 +116,9 @@ class Looker:
         return answer
 
     def _look_at_queue(self) -> None:
-        if self._is_due("queue", QUEUE_SEC) and (queue := self._ask("queue", self._control.queue)):
+        if self._is_due("queue", QUEUE_SEC) and (
+            queue := self._ask("queue", lambda control: control.queue())
+        ):
             if _members(queue) != _members(self._seen.queue):
                 self._due.pop("list", None)
                 self._due.pop("live", None)
@@ -130,7 +133,7 @@ class Looker:
         return self._is_due("list", LIST_SEC) or changed
 
     def _list(self, limit: int | None) -> None:
-        runs = self._ask("runs", lambda: self._control.runs(limit=limit))
+        runs = self._ask("runs", lambda control: control.runs(limit=limit))
         if runs is None:
             return
         known = {run.run_id: run for run in self._seen.runs if run.progress is not None}
@@ -182,7 +185,7 @@ class Looker:
         if detail is None or detail.loaded or not self._is_due(f"rows {detail.run_id}", 0.0):
             return
         began = self._clock.monotonic()
-        rows = self._ask("episodes", lambda: self._control.episodes(detail.run_id))
+        rows = self._ask("episodes", lambda control: control.episodes(detail.run_id))
         if rows is not None:
             self._rest(f"rows {detail.run_id}", began)
             self._uncounted.add(detail.run_id)
@@ -196,9 +199,9 @@ class Looker:
         if not detail.rows or not self._is_due(f"results {detail.run_id}", 0.0):
             return False
         began = self._clock.monotonic()
-        results = self._ask("results", lambda: self._control.results(detail.run_id))
+        results = self._ask("results", lambda control: control.results(detail.run_id))
         scored = any(row.scoring != "none" for row in detail.rows)
-        scoring = self._ask("scoring", lambda: self._control.scoring(detail.run_id)) if scored else None
+        scoring = self._ask("scoring", lambda control: control.scoring(detail.run_id)) if scored else None
         self._rest(f"results {detail.run_id}", began)
         self._uncounted.discard(detail.run_id)
         if results is not None:
@@ -218,13 +221,17 @@ class Looker:
 
     def _look_at_machine(self) -> None:
         pace = MACHINE_SEC if self._seen.queue.running else IDLE_MACHINE_SEC
-        if self._is_due("machine", pace) and (report := self._ask("machine", self._control.resources)):
+        if self._is_due("machine", pace) and (
+            report := self._ask("machine", lambda control: control.resources())
+        ):
             history = self._seen.history.with_report(report, self._seen.at)
             self._seen = replace(self._seen, resources=report, history=history)
-        if self._is_due("backend", BACKEND_SEC) and (found := self._ask("backend", self._control.backend)):
+        if self._is_due("backend", BACKEND_SEC) and (
+            found := self._ask("backend", lambda control: control.backend())
+        ):
             self._seen = replace(self._seen, backend=found)
         if self.watch_servers and self._is_due("servers", SERVERS_SEC):
-            servers = self._ask("servers", self._control.servers)
+            servers = self._ask("servers", lambda control: control.servers())
             self._seen = replace(self._seen, servers=tuple(servers or ()))
 
 

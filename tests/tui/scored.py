@@ -129,7 +129,12 @@ def scored_control(root: Path = Path("/nowhere"), *, live: bool = False) -> Fake
     rows = scored_rows() if live else [*scored_rows()[:6], *more]
     workers = busy_workers(2) if live else ()
     report = fake_report(
-        RUN, "running" if live else "completed", rows=rows, total=12 if live else 18, label="tidy", workers=workers
+        RUN,
+        "running" if live else "completed",
+        rows=rows,
+        total=12 if live else 18,
+        label="tidy",
+        workers=workers,
     )
     report.path = str(root / "outputs" / "eval_runs" / RUN)
     if live:

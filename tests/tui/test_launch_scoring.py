@@ -82,7 +82,7 @@ def test_what_is_no_such_file_is_told(root: Path, typed: str, monkeypatch: pytes
     monkeypatch.chdir(root)
     scored = read_scored(root, typed, {}, "")
     assert "cannot be read" in text(asked_lines(scored))
-    assert scored.spec is None
+    assert not scored.asked
 
 
 def test_none_and_a_graph_without_a_file_score_nothing(root: Path) -> None:
@@ -94,7 +94,7 @@ def test_a_clone_is_scored_as_its_run_was(root: Path) -> None:
     form = form_of(StartRequest(graph_name="g", scoring=SCORING))
     assert form.values["scoring"] == AS_THE_RUN
     assert request_of(form).scoring == SCORING
-    assert read_scored(root, AS_THE_RUN, SCORING, "").spec is not None
+    assert read_scored(root, AS_THE_RUN, SCORING, "").asked == SCORING
     assert "scoring" not in remembered(form)
     assert request_of(form.with_value("scoring", "")).scoring == {}
     assert request_of(form.with_value("scoring", NONE)).scoring == NOT_SCORED
@@ -131,9 +131,12 @@ def launching(root: Path) -> FakeControl:
     return control
 
 
-async def test_the_form_shows_it_and_a_file_can_be_named_instead(root: Path) -> None:
+async def test_the_form_shows_it_and_a_file_can_be_named_instead(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
     control = launching(root)
-    other = root / "other.json"
+    other = Path("b.json")
     other.write_text('{"graders": [{"id": "steps"}]}')
     app = centre(control, state=remembering())
     async with app.run_test(size=(100, 30)) as pilot:
@@ -141,7 +144,7 @@ async def test_the_form_shows_it_and_a_file_can_be_named_instead(root: Path) -> 
         await until_seen(pilot, "beside the graph")
         await until_seen(pilot, "2 graders, 1 judge, 1 sink")
         await until_seen(pilot, "helpful (model tiny, tone, passes from 0.7)")
-        await pilot.press("enter", *str(other), "enter")
+        await pilot.press("enter", *"b.json", "enter")
         await until(pilot, lambda: view.form.scored is not None and view.form.scored.path == other)
         await until_seen(pilot, "1 grader")
         await pilot.press("ctrl+g")

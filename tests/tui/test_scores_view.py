@@ -261,10 +261,11 @@ async def test_what_was_sent_by_somebody_is_shown_alone(tmp_path: Path) -> None:
 
 
 async def test_a_run_is_scored_again_as_it_was_or_as_a_file_says(
-    on_disk: FakeControl, tmp_path: Path
+    on_disk: FakeControl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     on_disk.reports[0].status = "completed"
-    file = tmp_path / "again.json"
+    file = tmp_path / "a.json"
     file.write_text('{"graders": [{"id": "steps"}]}')
     app = centre(on_disk)
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
@@ -273,10 +274,10 @@ async def test_a_run_is_scored_again_as_it_was_or_as_a_file_says(
         await until_seen(pilot, "as it was scored, or type a file's path")
         await pilot.press("enter")
         await until(pilot, lambda: on_disk.calls)
-        await pilot.press("A", *str(file), "enter")
+        await pilot.press("A", *"a.json", "enter")
         await until(pilot, lambda: len(on_disk.calls) == 2)
         file.write_text('{"graders": [{"id": "stepz"}]}')
-        await pilot.press("A", *str(file), "enter")
+        await pilot.press("A", *"a.json", "enter")
         await until(pilot, lambda: any("stepz" in one.message for one in app._notifications))
         on_disk.refuses["rescore"] = ConflictError("run was not scored")
         await pilot.press("A", "enter")

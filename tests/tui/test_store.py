@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
+from engine.control.late import LateControl
+from engine.control.protocol import Control
 from engine.control.queue_reports import QueueReport
 from engine.control.reports import NoBackendError
 from engine.store.records import EpisodeRow
 from tests.fakes.clock import FakeClock
 from tests.fakes.control import FakeControl, busy_control, fake_report, mixed_rows
+from tests.fakes.finished_runs import make_run
+from tests.tui.scored import scored_control
 from tui.models import Snapshot
 from tui.store import INTERVAL_SEC, POLL_SEC, Store
 
@@ -168,3 +173,31 @@ async def test_what_a_key_asks_for_does_not_wait_for_the_interval(urgent: bool) 
         while store.snapshot.run is None:
             await asyncio.sleep(0.005)
     await store.close()
+
+
+async def test_a_backend_that_cannot_be_opened_leaves_the_runs_to_be_seen(tmp_path: Path) -> None:
+    def opener() -> Control:
+        raise NoBackendError("the backend's socket is taken")
+
+    run = make_run(tmp_path)
+    store = Store(LateControl(tmp_path, opener), lambda snapshot: None, FakeClock())
+    store.select(run.run_id)
+    seen = await store.look()
+    assert [report.run_id for report in seen.runs] == [run.run_id]
+    assert seen.run is not None
+    assert seen.run.results is not None
+    assert seen.problem.startswith("the backend's socket is taken")
+
+
+async def test_what_came_of_scoring_is_told_with_the_numbers_of_a_run_that_is_scored() -> None:
+    watched = Watched(scored_control())
+    watched.store.select(RUNNING)
+    seen = await watched.store.look()
+    assert seen.run is not None
+    assert seen.run.scoring is not None
+    assert seen.run.scoring.failed == 1
+    plain = Watched(busy_control())
+    plain.store.select(RUNNING)
+    seen = await plain.store.look()
+    assert seen.run is not None
+    assert seen.run.scoring is None

@@ -18,7 +18,7 @@ from engine.store.rundir import RunDir, RunDirError, read_json, runs_folder
 from engine.store.runs import read_rows, view_run
 from tui.models import is_fault
 
-LOG, EPISODE = "log.jsonl", "episode.json"
+LOG, EPISODE, TRACE = "log.jsonl", "episode.json", "trace.jsonl"
 LISTED_AT_MOST = 6
 MAX_EPISODE_BYTES = 16 << 20
 """An ``episode.json`` that is longer is none of ours, and is not read."""

@@ -146,7 +146,9 @@ def _took(stage: Stage, began: float | None, ended: float | None) -> str:
     if began is None or ended is None:
         return "-"
     seconds = max(0.0, ended - began)
-    return duration(seconds) if seconds >= 60 else f"{seconds:.3g} s" if seconds else "0 s"
+    if seconds >= 60:
+        return duration(seconds)
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1000:.3g} ms"
 
 
 def _picture(began: float | None, ended: float | None, first: float, last: float) -> str:

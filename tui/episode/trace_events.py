@@ -10,8 +10,8 @@ from typing import Any
 
 import msgspec
 
-from engine.scoring.evidence import TRACE
 from tui.episode.inks import InkedLine, inked
+from tui.episode.places import TRACE
 from tui.episode.values import brief_ports, bytes_text, scalar_text, value_lines
 
 MOST_BYTES = 64 << 20

@@ -8,8 +8,8 @@ from rich.style import Style
 
 from engine.control.scoring_report import ScoringReport
 from engine.figures import number
-from engine.scoring.exporting import ExportedCase, SinkReport
 from engine.statistics.intervals import Estimate
+from engine.store.records import Identity
 from tui.drawing import Drawing
 from tui.panes.metric_lines import interval
 from tui.widgets.drawn import Line
@@ -32,8 +32,7 @@ def scoring_lines(
             [(f"{label if not place else '':<{LABEL}}", drawing.dim), (line, style)]
             for place, line in enumerate(told)
         ]
-    for sink in report.sinks:
-        lines += _sink(drawing, sink, width)
+    lines += _sinks(drawing, report, width)
     if over and is_left(report):
         lines += [
             [(line, drawing.warn)]
@@ -71,27 +70,29 @@ def _facts(
         yield "to come", text, drawing.marks["scoring"].style if waits else drawing.warn
 
 
-def _sink(drawing: Drawing, sink: SinkReport, width: int) -> Iterator[Line]:
+def _sinks(drawing: Drawing, report: ScoringReport, width: int) -> Iterator[Line]:
+    """How many episodes arrived at each, and why others did not."""
     styles = {"succeeded": drawing.good, "partial": drawing.warn, "failed": drawing.bad}
-    arrived = sum(case.error is None for case in sink.cases)
-    warned = sum(case.error is None and case.warning is not None for case in sink.cases)
-    counts = f"  {arrived}/{len(sink.cases)} episodes" if sink.cases else "  nothing yet"
-    yield [
-        (f"{'export':<{LABEL}}", drawing.dim),
-        (f"{sink.name} ({sink.sink})  ", drawing.plain),
-        (sink.status if sink.cases else "", styles[sink.status]),
-        (counts + (f", {warned} not whole" if warned else ""), drawing.plain),
-    ]
-    if sink.url:
-        yield [(" " * LABEL, drawing.dim), (sink.url, drawing.key)]
-    failed = [case for case in sink.cases if case.error is not None]
-    for case in failed[:LISTED_CASES]:
-        for line in wrapped(f"{_named(case)}: {case.error}", max(10, width - LABEL)):
-            yield [(" " * LABEL, drawing.dim), (line, drawing.bad)]
-    if len(failed) > LISTED_CASES:
-        yield [(" " * LABEL, drawing.dim), (f"and {len(failed) - LISTED_CASES} more", drawing.bad)]
+    blank = (" " * LABEL, drawing.dim)
+    for sink in report.sinks:
+        errors = [(case.identity, case.error) for case in sink.cases if case.error is not None]
+        warned = sum(case.error is None and case.warning is not None for case in sink.cases)
+        counts = f"  {len(sink.cases) - len(errors)}/{len(sink.cases)} episodes"
+        yield [
+            (f"{'export':<{LABEL}}", drawing.dim),
+            (f"{sink.name} ({sink.sink})  ", drawing.plain),
+            (sink.status if sink.cases else "nothing yet", styles[sink.status]),
+            (counts + (f", {warned} not whole" if warned else "") if sink.cases else "", drawing.plain),
+        ]
+        if sink.url:
+            yield [blank, (sink.url, drawing.key)]
+        for identity, error in errors[:LISTED_CASES]:
+            for line in wrapped(f"{_named(identity)}: {error}", max(10, width - LABEL)):
+                yield [blank, (line, drawing.bad)]
+        if len(errors) > LISTED_CASES:
+            yield [blank, (f"and {len(errors) - LISTED_CASES} more", drawing.bad)]
 
 
-def _named(case: ExportedCase) -> str:
-    index, _, repeat = case.identity
+def _named(identity: Identity) -> str:
+    index, _, repeat = identity
     return f"episode {index}" + (f", repeat {repeat}" if repeat > 1 else "")

@@ -10,11 +10,10 @@ from textual import events
 from textual.app import ComposeResult
 from textual.containers import Container
 
-from engine.scoring.evidence import TRACE
 from engine.store.strict_json import encode_indented
 from tui.drawing import Piece
 from tui.episode.inks import inked
-from tui.episode.places import EPISODE, Ending, Place
+from tui.episode.places import EPISODE, TRACE, Ending, Place
 from tui.episode.trace_events import (
     Trace,
     TraceEvent,
