@@ -160,7 +160,7 @@ class EpisodesPane(VirtualTable[Line]):
         """With the place of the episode under the cursor, which is looked for in a thread."""
         line, detail = self.model.current, self._detail
         if line is not None and detail is not None:
-            self.centre.spawn(self._find(detail.report, line, use))
+            self.centre.spawn(self._find(detail.report, line, use), opens=True)
 
     async def _find(self, report: RunReport, line: Line, use: Callable[[Place], object]) -> None:
         try:

@@ -64,7 +64,7 @@ class LaunchView(View):
         if not self._given and self.target:
             self.form = self.form.with_graph(self.target, last_values(self.centre, self.target))
         self.inquiry = Inquiry(self.centre, self._answered, estimates=self.purpose == "run")
-        self.inquiry.list_graphs(self.form)
+        self._listing = self.inquiry.list_graphs(self.form)
         self._graph_changed()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -79,13 +79,13 @@ class LaunchView(View):
         if self.inquiry.is_old(snapshot):
             self.inquiry.estimate_soon(self.form)
 
-    async def on_key(self, event: events.Key) -> None:
+    async def take_key(self, event: events.Key) -> None:
         """A digit at a number begins to be typed. All other keys are as everywhere."""
-        field = self.form_view.current
-        if field is not None and field.kind == "number" and event.character and event.character.isdigit():
-            event.stop()
-            event.prevent_default()
-            self._type(field, event.character)
+        field, character = self.form_view.current, event.character or ""
+        if not self.prompt.display and field is not None and field.kind == "number" and character.isdigit():
+            self._type(field, character)
+        else:
+            await super().take_key(event)
 
     async def do(self, action_id: str) -> bool:
         field = self.form_view.current
@@ -112,9 +112,9 @@ class LaunchView(View):
         if field.kind == "told":
             self.centre.tell(f"{field.label}: the graph says which")
         elif field.kind == "graph":
-            self.centre.spawn(self._choose_graph())
+            self.centre.spawn(self._choose_graph(), opens=True)
         elif field.options:
-            self.centre.spawn(self._choose(field))
+            self.centre.spawn(self._choose(field), opens=True)
         else:
             self._type(field)
 
@@ -159,6 +159,7 @@ class LaunchView(View):
         return ["the default"] if value == field.default else []
 
     async def _choose_graph(self) -> None:
+        await self._listing
         items = [Item(entry.name, entry.name, note=entry.description) for entry in self.inquiry.entries]
         title = "graphs: type to filter" if items else "no saved graph: type a file's path"
         chosen = await self.centre.ask(Menu(title, lambda typed: matching(items, typed), typed=""))
@@ -215,14 +216,17 @@ class LaunchView(View):
             self._redraw()
 
     def _started(self, run_id: str) -> None:
-        while self.centre.depth > 1:
-            self.centre.pop_screen()
+        """Where the form is still looked at, on to what it started."""
+        if self.purpose == "run" or self.centre.view is not self:
+            self.centre.tell(f"{run_id} is queued")
+        if self.centre.view is not self:
+            return
+        self.centre.go_home()
         if self.purpose == "play":
             self.centre.open_view("play", run_id)
         else:
             self.centre.home.activate("runs")
             self.centre.home.runs.seek(run_id)
-            self.centre.tell(f"{run_id} is queued")
 
     def _redraw(self) -> None:
         """What is to be said stands below the form, or beside it with a picture of what would run."""

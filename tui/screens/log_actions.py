@@ -143,7 +143,7 @@ def _editor(screen: LogScreen) -> None:
 
 
 def _beside(screen: LogScreen, *, forward: bool) -> None:
-    screen.centre.spawn(_go_beside(screen, forward=forward))
+    screen.centre.spawn(_go_beside(screen, forward=forward), opens=True)
 
 
 async def _go_beside(screen: LogScreen, *, forward: bool) -> None:
