@@ -146,3 +146,23 @@ def test_the_first_metric_stays_longest() -> None:
     columns = episode_columns(("success", "spl", "ndtw"), False, lambda going: "", lambda: None)  # type: ignore[arg-type,return-value]
     drops = {column.key: column.drop for column in columns}
     assert drops["success"] < drops["ended"] < drops["spl"] < drops["ndtw"] < drops["scene"]
+
+
+async def test_a_run_without_episodes_does_not_show_those_of_the_run_before() -> None:
+    rows = mixed_rows(10)
+    failed = fake_report("20260518_110000", "error", rows=[], error="it did not start")
+    waits = fake_report("20260518_100000", "pending", total=10)
+    control = FakeControl(reports=[fake_report(RUN, rows=rows), failed, waits])
+    control.rows = {RUN: rows}
+    app = ControlCentre(control, clock=FakeClock())  # type: ignore[arg-type]
+    async with app.run_test(size=(160, 45)) as pilot:
+        await settled(pilot)
+        table = app.home.panes["episodes"]
+        assert isinstance(table, EpisodesPane)
+        for key, shown in (("j", 0), ("j", 0), ("k", 0), ("k", 10)):
+            await pilot.press(key)
+            await until(pilot, lambda shown=shown: len(table.model.rows) == shown)  # type: ignore[misc]
+            detail = app.snapshot.run
+            assert detail is not None
+            assert len(detail.rows) == shown
+        assert not says(app, "it did not start")

@@ -48,12 +48,14 @@ class EpisodesPane(VirtualTable[Line]):
 
     def show(self, snapshot: Snapshot) -> None:
         detail = snapshot.run
-        if detail is None or (self._detail is not None and detail.run_id != self._detail.run_id):
-            self._finished, self._going, self._drilled = (), (), False
+        before = self._detail.run_id if self._detail is not None else None
+        another = before != (detail.run_id if detail is not None else None)
+        if another and before is not None:
+            self._drilled = False
         self._detail = detail
         going = _going(detail)
         finished = detail.rows if detail is not None else ()
-        if finished is self._finished and going == self._going:
+        if not another and finished is self._finished and going == self._going:
             if going:
                 self.redraw()  # their steps
             return
