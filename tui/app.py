@@ -21,6 +21,7 @@ from tui.link import LinkMeter
 from tui.loading import load
 from tui.models import Snapshot
 from tui.preferences import Preferences
+from tui.rest_calls import Rest
 from tui.screens import DOERS, VIEWS
 from tui.screens.base import Copies, Pane, View
 from tui.screens.dialog import Dialog
@@ -94,6 +95,12 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
     def view(self) -> View | None:
         """The topmost screen that is no dialog."""
         return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, View)), None)
+
+    @property
+    def rest(self) -> Rest:
+        """How the backend is called over REST."""
+        backend = self.snapshot.backend
+        return Rest(backend.url if backend is not None else "", self.control.root)
 
     @property
     def depth(self) -> int:

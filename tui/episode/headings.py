@@ -20,8 +20,9 @@ _WORDS: dict[Outcome, tuple[str, Ink]] = {
 }
 
 
-def heading_lines(place: Place, ending: Ending) -> list[InkedLine]:
-    """What ended it, then its task and its numbers. Two lines, or three where there is an error to tell."""
+def heading_lines(place: Place, ending: Ending, verdict: str = "") -> list[InkedLine]:
+    """What ended it, then its task and its numbers. Two lines, or three where there is an error to tell, or
+    the verdict of what measured it."""
     row = ending.row
     if ending.file is None or row is None:
         return [_unfinished(place, ending), inked(ending.note, "warn")]
@@ -33,6 +34,8 @@ def heading_lines(place: Place, ending: Ending) -> list[InkedLine]:
     if row.error:
         kind = f"{row.error_class}: " if row.error_class else ""
         lines.append(inked(f"{kind}{row.error}", "bad"))
+    elif verdict:
+        lines.append(inked(verdict, "bad"))
     lines.append((*_metrics(row), (row.instruction, "dim")))
     return lines
 

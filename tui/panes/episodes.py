@@ -12,7 +12,7 @@ from engine.store.rundir import RunDir
 from tui import linking
 from tui.actions import Fact
 from tui.drawing import Piece
-from tui.episode.places import Place, PlaceError, place_of, place_of_unfinished
+from tui.episode.places import Place, PlaceError
 from tui.filtering import FilterError
 from tui.models import RunDetail, Snapshot, is_fault
 from tui.panes.episode_columns import Going, Line, episode_columns, is_doubtful, line_id, tell
@@ -119,7 +119,7 @@ class EpisodesPane(VirtualTable[Line]):
         line = self.model.current
         if line is None or self._detail is None:
             return {}
-        return episode_copies(self._detail.report, line, self.model)
+        return episode_copies(self._detail.report, line, self.model, self.centre.rest)
 
     async def do(self, action_id: str) -> bool:
         model = self.model
@@ -166,7 +166,7 @@ class EpisodesPane(VirtualTable[Line]):
 
     async def _find(self, report: RunReport, line: Line, use: Callable[[Place], object]) -> None:
         try:
-            place = await asyncio.to_thread(_place, RunDir(Path(report.path)), line)
+            place = await asyncio.to_thread(linking.place_of_line, RunDir(Path(report.path)), line)
         except PlaceError as error:
             self.centre.tell(str(error), severity="warning")
             return
@@ -196,9 +196,3 @@ def _going(detail: RunDetail | None) -> tuple[Going, ...]:
 
 def _is_fault(line: Line) -> bool:
     return not isinstance(line, Going) and is_fault(line)
-
-
-def _place(run: RunDir, line: Line) -> Place:
-    if isinstance(line, Going):
-        return place_of_unfinished(run, line.episode_index)
-    return place_of(run, line)

@@ -10,15 +10,17 @@ from textual.app import ComposeResult
 from textual.containers import Container
 
 from engine.control.reports import ControlError, RefusedError
+from tui.actions import Fact
 from tui.arrangement import GRID_WIDTH
 from tui.episode.inks import InkedLine, inked
 from tui.graph_lines import about_run
-from tui.launch_command import command_of
+from tui.launch_command import asked, command_of
 from tui.launch_fields import Field, fields, problems, with_problems
 from tui.launch_form import LaunchForm, Purpose, request_of
 from tui.launch_inquiry import Inquiry
 from tui.models import Snapshot
-from tui.screens.base import View
+from tui.rest_calls import API
+from tui.screens.base import Copies, View
 from tui.starting import last_values, remember, submit
 from tui.widgets.form_view import FormView
 from tui.widgets.lines_view import LinesView
@@ -102,11 +104,31 @@ class LaunchView(View):
                 self.centre.open_view("graph", f"graph:{self.form.graph}", graph=self.form.base.graph)
             case "global.refetch":
                 self._graph_changed()
+            case "global.copy":
+                self.centre.offer_copies(self._copies())
+            case "global.save":
+                self.centre.save_copy(self._copies())
             case _:
                 moved = await super().do(action_id)
                 self._redraw()
                 return moved
         return True
+
+    def facts(self) -> set[Fact]:
+        return super().facts() | ({"row"} if self._copies() else set())
+
+    def _copies(self) -> Copies:
+        """What would be started; nothing where something is wrong with it."""
+        if not self.form.graph or problems(self.form):
+            return {}
+        request = request_of(self.form)
+        body, rest = asked(request), self.centre.rest
+        command = command_of(request) if self.purpose == "run" else ""
+        call = rest.call("POST", f"{API}/{'start' if self.purpose == 'run' else 'play'}", body)
+        return {
+            "copy.command": lambda: "\n".join(filter(None, [command, call])),
+            "copy.json": lambda: body,
+        }
 
     def _change(self, field: Field) -> None:
         if field.kind == "told":
