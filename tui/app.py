@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar, cast, get_args
 
+from textual import events
+from textual.await_complete import AwaitComplete
 from textual.notifications import SeverityLevel
 
 from engine.control.protocol import Control
@@ -20,6 +22,7 @@ from tui.link import LinkMeter
 from tui.loading import load
 from tui.models import Snapshot
 from tui.preferences import Preferences
+from tui.rest_calls import Rest
 from tui.screens import DOERS, VIEWS
 from tui.screens.base import Copies, Pane, View
 from tui.screens.dialog import Dialog
@@ -29,6 +32,7 @@ from tui.stderr_guard import StderrGuard
 from tui.store import Store
 from tui.terminal_app import TerminalApp
 from tui.theme import THEMES
+from tui.type_ahead import TypeAhead
 
 T = TypeVar("T")
 
@@ -80,6 +84,7 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         self._watch = watch
         self._hand_over = hand_over
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._ahead = TypeAhead(self._take_key, self.call_next)
         self._saving: asyncio.Task[None] | None = None
         self._told_away = False
 
@@ -91,6 +96,12 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
     def view(self) -> View | None:
         """The topmost screen that is no dialog."""
         return next((screen for screen in reversed(self.screen_stack) if isinstance(screen, View)), None)
+
+    @property
+    def rest(self) -> Rest:
+        """How the backend is called over REST."""
+        backend = self.snapshot.backend
+        return Rest(backend.url if backend is not None else "", self.control.root)
 
     @property
     def depth(self) -> int:
@@ -121,6 +132,14 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         if self._watch is not None:
             self.spawn(self._watch(self.store))
 
+    async def on_event(self, event: events.Event) -> None:
+        """A key goes to the screen on top, and nowhere else; the next one when it is carried out."""
+        if isinstance(event, events.Key):
+            self.app_focus = True
+            await self._ahead.typed(event)
+        else:
+            await super().on_event(event)
+
     async def on_unmount(self) -> None:
         await self.store.close()
         for task in self._tasks:
@@ -148,9 +167,12 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         self.home.activate("runs")
         return self.home.runs.go_to_id(run_id)
 
-    def spawn(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Run it beside the screen; an error in it is told."""
+    def spawn(self, work: Coroutine[Any, Any, T], *, opens: bool = False) -> asyncio.Task[T]:
+        """Run it beside the screen; an error in it is told. opens: a dialog or a view, or it shows something
+        else: the keys that follow wait for that."""
         task = asyncio.get_running_loop().create_task(work)
+        if opens:
+            self._ahead.hold(task)
         self._tasks.add(task)
         task.add_done_callback(self._spawned)
         return task
@@ -175,14 +197,21 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         return answer
 
     async def ask(self, dialog: Dialog[T]) -> T | None:
-        """Show it until it is answered. From :meth:`spawn`, never from a key's handler itself."""
+        """Show it until it is answered. From :meth:`spawn`, never from a key's handler itself.
+
+        Keys wait until it is there, and once it is answered, until whoever asked has done what it does then.
+        """
+        asking = asyncio.current_task()
         answered: asyncio.Future[T | None] = asyncio.get_running_loop().create_future()
 
         def answer(value: T | None) -> None:
-            if not answered.done():
-                answered.set_result(value)
+            self._ahead.hold(asking)
+            answered.set_result(value)
 
-        await self.push_screen(dialog, answer)
+        dialog.answer = answer
+        self._ahead.hold(asking)
+        await self.push_screen(dialog)
+        self._ahead.release(asking)
         return await answered
 
     def tell(self, message: str, *, severity: SeverityLevel = "information") -> None:
@@ -191,7 +220,7 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
 
     def open_view(self, name: str, target: str = "", **state: Any) -> None:
         """Put a view of :data:`tui.screens.VIEWS` on top."""
-        self.push_screen(load(VIEWS[name])(target=target, **state))
+        self.spawn(_there(self.push_screen(load(VIEWS[name])(target=target, **state))), opens=True)
         self.touched()
 
     def open_log(self, run: str, episode: str) -> None:
@@ -205,16 +234,24 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
             self.touched()
 
     def go_home(self) -> None:
-        """Close every view that lies on home."""
+        """Close every view that lies on home, and what lies on these."""
         while self.depth > 1:
-            self.pop_screen()
+            if isinstance(self.screen, Dialog):
+                self.screen.dismiss(None)
+            else:
+                self.pop_screen()
         self.touched()
+
+    def pop_screen(self) -> AwaitComplete:
+        """Never the last view: nothing would be left to take keys."""
+        if isinstance(self.screen, View) and self.depth == 1:
+            return AwaitComplete()
+        return super().pop_screen()
 
     async def do(self, action_id: str) -> bool:
         """What can be done wherever one is. Whether it was one of these."""
         if action_id in DOERS:
-            self.spawn(load(DOERS[action_id])(self))
-            await asyncio.sleep(0)  # its dialog is there before the next key
+            self.spawn(load(DOERS[action_id])(self), opens=True)
             return True
         if action_id.startswith("global.pane_") and self.depth > 1:
             self.go_home()
@@ -245,7 +282,7 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
     def offer_copies(self, copies: Copies) -> None:
         """The menu of ``y``."""
         if copies:
-            self.spawn(_copy(self, copies))
+            self.spawn(_copy(self, copies), opens=True)
         else:
             self.tell("there is nothing to copy here")
 
@@ -258,6 +295,10 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
             return
         saved = self.clipboard_out.save(make(), ".json" if as_json else ".txt")
         self.tell(str(saved), severity="error" if saved.how == "none" else "information")
+
+    async def _take_key(self, event: events.Key) -> None:
+        if isinstance(self.screen, View | Dialog):
+            await self.screen.take_key(event)
 
     async def _verb(self, call: Callable[[Control], T], told: str) -> T | None:
         try:
@@ -283,6 +324,10 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         if not self._told_away and snapshot.listed and snapshot.backend is not None:
             self._told_away = True
             restoring.tell_away(self, snapshot)
+
+
+async def _there(mounted: Awaitable[object]) -> None:
+    await mounted
 
 
 async def _copy(centre: ControlCentre, copies: Copies) -> None:

@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
+
 from engine.control.reports import StartRequest
 from tui.launch_values import episodes_text
 
@@ -20,6 +22,13 @@ def command_of(request: StartRequest) -> str:
     if request.graph is not None or request.episode_selectors is not None or request.scoring:
         return ""
     return shlex.join(["evaltower", "run", request.graph_name, *_options(request)])
+
+
+def asked(request: StartRequest) -> str:
+    """The request as the body of a REST call: what differs from one that says nothing, as JSON."""
+    own = msgspec.to_builtins(OWN)
+    said = msgspec.to_builtins(request).items()
+    return json.dumps({name: value for name, value in said if value != own[name]}, ensure_ascii=False)
 
 
 def _options(request: StartRequest) -> Iterator[str]:

@@ -61,8 +61,8 @@ class Inquiry:
             if task is not None:
                 task.cancel()
 
-    def list_graphs(self, form: LaunchForm) -> None:
-        self._centre.spawn(self._list_graphs(form))
+    def list_graphs(self, form: LaunchForm) -> asyncio.Task[None]:
+        return self._centre.spawn(self._list_graphs(form))
 
     def ask_about(self, form: LaunchForm) -> None:
         """Of its graph: what is wrong with it, what its environment offers, whether it fits."""

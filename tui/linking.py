@@ -54,7 +54,7 @@ def line_of(block: Block) -> Line:
 async def open_log(centre: ControlCentre, run: RunDir, line: Line) -> None:
     """The log of an episode, at its first error; where it has none, that is told."""
     try:
-        place = await asyncio.to_thread(_place, run, line)
+        place = await asyncio.to_thread(place_of_line, run, line)
     except PlaceError as error:
         centre.tell(str(error), severity="warning")
     else:
@@ -66,7 +66,8 @@ def run_at(path: str) -> RunDir:
     return RunDir(Path(path))
 
 
-def _place(run: RunDir, line: Line) -> Place:
+def place_of_line(run: RunDir, line: Line) -> Place:
+    """Raises PlaceError where it has no folder."""
     return (
         place_of(run, line) if isinstance(line, EpisodeRow) else place_of_unfinished(run, line.episode_index)
     )

@@ -9,7 +9,8 @@ import msgspec
 from engine.control.reports import NotFoundError
 from engine.statistics.aggregate import aggregate
 from engine.statistics.budget import HEADLINES, Headline, budget_of, headline, headline_metric
-from engine.statistics.intervals import Estimate, is_rate
+from engine.statistics.intervals import Estimate
+from engine.statistics.kinds import is_rate
 from engine.statistics.repeats import Repeats, repeats
 from engine.statistics.rows import column, settle
 from engine.statistics.tables import TaskTable, task_table
@@ -61,6 +62,6 @@ def _planned_by_task(request: EvalRequest) -> dict[str, int]:
 
 
 def _repeats(rows: list[EpisodeRow], metric: str) -> Repeats | None:
-    if all(row.repeat == 1 for row in rows) or not is_rate(column(rows, metric).values):
+    if all(row.repeat == 1 for row in rows) or not is_rate(column(rows, metric).values, metric):
         return None
     return repeats(rows, metric)

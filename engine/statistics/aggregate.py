@@ -37,15 +37,15 @@ class Aggregate:
 def aggregate(rows: Iterable[Row], how: How = DEFAULT) -> Aggregate:
     """Means over completed rows, each over the rows that have the metric as a finite number."""
     found = columns(rows)
-    stats = {name: estimate_column(column, how) for name, column in found.items()}
+    stats = {name: estimate_column(column, name, how) for name, column in found.items()}
     return Aggregate(
         metrics={name: stat.mean for name, stat in stats.items()}, by_task=_by_task(found), stats=stats
     )
 
 
-def estimate_column(column: Column, how: How = DEFAULT) -> Estimate:
+def estimate_column(column: Column, metric: str, how: How = DEFAULT) -> Estimate:
     """Mean and interval of a metric that was measured at least once."""
-    return estimate(column.values, group(column.places, how.by), how.otherwise, how.seed)
+    return estimate(column.values, group(column.places, how.by), how.otherwise, how.seed, metric=metric)
 
 
 def _by_task(found: dict[str, Column]) -> dict[str, dict[str, float]]:

@@ -57,7 +57,7 @@ def headline(
     missing = missingness(lines, metric, planned, span)
     reason = _reason(missing, budget)
     found = column(settle(lines)[0], metric)
-    shown = estimate_column(found, how) if reason is None else None
+    shown = estimate_column(found, metric, how) if reason is None else None
     return Headline(metric, shown, missing, budget, reason)
 
 

@@ -79,7 +79,7 @@ def _compare_metric(left: Side, right: Side, pairing: Pairing, metric: str, how:
         missing_left=missing_left,
         missing_right=missing_right,
         missing_both=len(pairing.shared) - len(both) - missing_left - missing_right,
-        found=_contrast(both, pairing, mine, other, how) if both else None,
+        found=_contrast(both, pairing, mine, other, how, metric) if both else None,
     )
 
 
@@ -89,9 +89,10 @@ def _contrast(
     left: Mapping[Episode, float],
     right: Mapping[Episode, float],
     how: How,
+    metric: str,
 ) -> Contrast:
     places = [pairing.shared[episode] for episode in both]
-    return contrast(places, [left[e] for e in both], [right[e] for e in both], how)
+    return contrast(places, [left[e] for e in both], [right[e] for e in both], how, metric)
 
 
 def _adjusted(comparisons: list[Comparison]) -> list[Comparison]:

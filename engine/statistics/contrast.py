@@ -8,7 +8,8 @@ from typing import Literal
 
 from engine.statistics.aggregate import How
 from engine.statistics.clusters import group
-from engine.statistics.intervals import LEVEL, Estimate, is_rate
+from engine.statistics.intervals import LEVEL, Estimate
+from engine.statistics.kinds import is_rate
 from engine.statistics.paired import (
     differences,
     mcnemar_test,
@@ -72,16 +73,19 @@ class Contrast:
     flipped: list[Flip]
 
 
-def contrast(places: Sequence[Place], left: Sequence[float], right: Sequence[float], how: How) -> Contrast:
+def contrast(
+    places: Sequence[Place], left: Sequence[float], right: Sequence[float], how: How, metric: str = ""
+) -> Contrast:
     """Contrast at least one pair of values; ``places``, in the same order, say how they are grouped."""
+    rates = is_rate(left, metric) and is_rate(right, metric)
     found = differences(left, right)
     grouping = group(places, how.by)
     lower, higher = sum(d < 0 for d in found), sum(d > 0 for d in found)
-    difference = mean_difference(left, right, grouping, how.otherwise, how.seed)
+    difference = mean_difference(left, right, grouping, how.otherwise, how.seed, metric)
     tests = PValues(
         sign=sign_test(found),
         permutation=permutation_test(found, grouping, how.seed),
-        mcnemar=mcnemar_test(lower, higher) if is_rate(left) and is_rate(right) else None,
+        mcnemar=mcnemar_test(lower, higher) if rates else None,
     )
     exact = tests.mcnemar if grouping is None else None
     result = Contrast(
@@ -96,7 +100,7 @@ def contrast(places: Sequence[Place], left: Sequence[float], right: Sequence[flo
         p_value=tests.permutation if exact is None else exact,
         p_adjusted=1.0,
         verdict="unsettled",
-        detectable=_possible(detectable_difference(difference), is_rate(left) and is_rate(right)),
+        detectable=_possible(detectable_difference(difference), rates),
         more_episodes=None,
         flipped=_flips(places, left, right),
     )

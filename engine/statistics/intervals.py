@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from engine.statistics.clusters import Grouping, Spread, group_sums, spread
+from engine.statistics.kinds import is_rate
 from engine.statistics.sums import mean, scale_of
 
 LEVEL = 0.05
@@ -50,13 +51,15 @@ def estimate(
     otherwise: Otherwise = "t",
     seed: int = 0,
     span: Interval = EVERYWHERE,
+    metric: str = "",
 ) -> Estimate:
-    """Mean and interval of at least one value: Wilson's where every value is 0 or 1, else ``otherwise``.
+    """Mean and interval of at least one value: Wilson's where ``metric`` is a rate, by its values and its
+    name (:func:`engine.statistics.kinds.is_rate`), else ``otherwise``.
 
     With a ``grouping`` whole groups are what was drawn at random. ``seed`` is the bootstrap's. ``span``: the
     least and greatest possible value, beyond which no interval reaches.
     """
-    if not is_rate(values):
+    if not is_rate(values, metric):
         return mean_estimate(values, grouping, otherwise, seed, span)
     found = spread(values, grouping)
     interval = None
@@ -102,11 +105,6 @@ def describe(
         by=grouping.by if grouping else None,
         groups=grouping.count if grouping else None,
     )
-
-
-def is_rate(values: Sequence[float]) -> bool:
-    """Whether every value is 0 or 1, so that the mean is a proportion."""
-    return all(value in (0.0, 1.0) for value in values)
 
 
 def quantile(df: float = math.inf, level: float = LEVEL) -> float:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from engine.statistics.intervals import Interval, is_rate
+from engine.statistics.intervals import Interval
+from engine.statistics.kinds import is_rate
 from engine.statistics.rows import Row, measured, settle
 from engine.statistics.sums import mean
 
@@ -53,13 +54,13 @@ def missingness(
     """Account for a plan of ``planned`` episodes (None: those that have a row).
 
     ``lines``: rows in the order of their writing; the last of an identity counts. ``span``: the metric's
-    least and greatest possible value; (0, 1) where it is None and every value is 0 or 1.
+    least and greatest possible value; (0, 1) where it is None and the metric is a rate.
     """
     rows, retried = settle(lines)
     values = [value for row in rows if (value := measured(row, metric)) is not None]
     errors = [row for row in rows if row.status == "error"]
     total = max(len(rows), planned or 0)
-    if span is None and values and is_rate(values):
+    if span is None and values and is_rate(values, metric):
         span = UNIT
     missing = total - len(values)
     worst, best = (mean([*values, *[end] * missing]) for end in span) if span and total else (None, None)

@@ -15,11 +15,11 @@ from engine.statistics.intervals import (
     Interval,
     Otherwise,
     describe,
-    is_rate,
     mean_estimate,
     quantile,
     resampling_batch,
 )
+from engine.statistics.kinds import is_rate
 from engine.statistics.sums import scale_of
 
 EXACT_BELOW = 25
@@ -38,13 +38,14 @@ def mean_difference(
     grouping: Grouping | None = None,
     otherwise: Otherwise = "t",
     seed: int = 0,
+    metric: str = "",
 ) -> Estimate:
-    """Mean difference of at least one pair, with interval: Bonett and Price's where both sides are 0 or 1.
+    """Mean difference of at least one pair, with interval: Bonett and Price's where both sides are rates.
 
     Student's t would give two runs that agree in every episode an interval without width.
     """
     found = differences(left, right)
-    if not (is_rate(left) and is_rate(right)):
+    if not (is_rate(left, metric) and is_rate(right, metric)):
         return mean_estimate(found, grouping, otherwise, seed)
     spreading = spread(found, grouping)
     if grouping is None:

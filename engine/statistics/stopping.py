@@ -59,5 +59,5 @@ class WidthWatch:
         if beyond < 0 or beyond % LOOK_EVERY:
             return False
         found = column(self._beginning, self._rule.metric)
-        interval = estimate_column(found, self._rule.how).ci95 if found.values else None
+        interval = estimate_column(found, self._rule.metric, self._rule.how).ci95 if found.values else None
         return interval is not None and interval[1] - interval[0] <= self._rule.width

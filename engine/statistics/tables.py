@@ -63,4 +63,4 @@ def task_table(
 
 def _estimate(lines: Iterable[Row], metric: str, how: How) -> Estimate | None:
     found = column(settle(lines)[0], metric)
-    return estimate_column(found, how) if found.values else None
+    return estimate_column(found, metric, how) if found.values else None

@@ -161,3 +161,20 @@ def test_a_span_bounds_the_interval():
 def test_differences_that_happen_to_be_0_or_1_are_no_rate():
     assert mean_estimate([0.0, 1.0, 1.0]).method == "t"
     assert mean_estimate([0.0, 1.0, 1.0], method="bca").method == "bca"
+
+
+@pytest.mark.parametrize("metric", ["navigation_error", "path_length", "steps"])
+def test_what_is_no_rate_is_none_though_its_values_so_far_are_0_or_1(metric):
+    assert estimate([0.0], metric=metric).ci95 is None
+    assert estimate([0.0, 1.0, 1.0], metric=metric) == mean_estimate([0.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("metric", ["success", "oracle_success", "success_weighted_by_path_length", "spl"])
+def test_a_rate_is_one_from_its_first_value_on(metric):
+    assert estimate([0.0], metric=metric) == estimate([0.0])
+    assert estimate([0.0]).method == "wilson"
+
+
+def test_one_value_does_not_tell_what_an_unknown_metric_is():
+    assert estimate([1.0], metric="grasp").ci95 is None
+    assert estimate([1.0, 1.0], metric="grasp").method == "wilson"

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from textual.pilot import Pilot
@@ -10,11 +11,16 @@ from engine.store.records import EpisodeRow
 from tests.fakes.clock import FakeClock
 from tests.fakes.control import FakeControl, busy_workers, fake_report, mixed_rows
 from tests.fakes.finished_runs import fake_row
+from tests.tui.episode_folders import write_run
+from tests.tui.log_lines import line
 from tests.tui.screen import settled, text_of, until
 from tui.app import ControlCentre
-from tui.panes.episode_columns import Going, Shape, episode_columns, is_doubtful, line_id
+from tui.panes.episode_columns import Going, Line, Shape, episode_columns, is_doubtful, line_id
+from tui.panes.episode_copies import episode_copies
 from tui.panes.episodes import EpisodesPane
+from tui.rest_calls import Rest
 from tui.state_file import TableState, UiState
+from tui.table_model import TableModel
 
 HOSTILE = "\x1b]52;c;aGk=\x07\x9b31m\u202e[/x] [b"
 RUN = "20260518_141000"
@@ -151,3 +157,40 @@ def test_the_first_metric_stays_longest() -> None:
     )
     drops = {column.key: column.drop for column in columns}
     assert drops["success"] < drops["ended"] < drops["spl"] < drops["ndtw"] < drops["scene"]
+
+
+async def test_a_run_without_episodes_does_not_show_those_of_the_run_before() -> None:
+    rows = mixed_rows(10)
+    failed = fake_report("20260518_110000", "error", rows=[], error="it did not start")
+    waits = fake_report("20260518_100000", "pending", total=10)
+    control = FakeControl(reports=[fake_report(RUN, rows=rows), failed, waits])
+    control.rows = {RUN: rows}
+    app = ControlCentre(control, clock=FakeClock())  # type: ignore[arg-type]
+    async with app.run_test(size=(160, 45)) as pilot:
+        await settled(pilot)
+        table = app.home.panes["episodes"]
+        assert isinstance(table, EpisodesPane)
+        for key, shown in (("j", 0), ("j", 0), ("k", 0), ("k", 10)):
+            await pilot.press(key)
+            await until(pilot, lambda shown=shown: len(table.model.rows) == shown)  # type: ignore[misc]
+            detail = app.snapshot.run
+            assert detail is not None
+            assert len(detail.rows) == shown
+        assert not says(app, "it did not start")
+
+
+async def test_an_episode_is_copied_by_the_name_of_its_folder(tmp_path: Path) -> None:
+    failed = fake_row(1, metrics={"success": 0.0})
+    rows = [fake_row(0), failed, fake_row(0, selectors={"task_id": "b"})]
+    judged = [line(0, "policy"), line(1, "evaluate", outputs={"success": 0.0, "verdict": "too far"})]
+    run = write_run(tmp_path, rows, {1: judged})
+    report = fake_report(RUN, rows=rows)
+    report.path = str(run.path)
+    rest, model = Rest("http://b", tmp_path), TableModel[Line]([], line_id)
+    ids = [episode_copies(report, row, model, rest)["copy.id"]() for row in rows]
+    assert ids == [f"{RUN}/ep0000", f"{RUN}/ep0001", f"{RUN}/ep0000_b"]
+    copies = {name: make() for name, make in episode_copies(report, failed, model, rest).items()}
+    assert copies["copy.path"] == str(run.episodes / "ep0001")
+    assert copies["copy.command"].splitlines()[0] == f"evaltower log {RUN} ep0001"
+    assert copies["copy.error"] == "evaluate: too far"
+    assert episode_copies(report, Going(7, "", 0), model, rest)["copy.id"]() == f"{RUN}/ep0007"

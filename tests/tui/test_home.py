@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -111,7 +112,10 @@ async def test_copying_the_command_of_a_run() -> None:
         await until(pilot, lambda: copied)
     command, rest = copied[0].splitlines()
     assert command == "evaltower show 20260518_142900"
-    assert rest.endswith('"$BACKEND_URL/api/eval/v2/runs/20260518_142900"')
+    assert shlex.split(rest) == [
+        *("curl", "-X", "GET", "-H", "Authorization: Bearer $(cat /nowhere/outputs/token)"),
+        "http://127.0.0.1:8765/api/eval/v2/runs/20260518_142900",
+    ]
 
 
 async def test_saving_a_run_to_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from textual.pilot import Pilot
 
-from engine.control.reports import ControlError, RefusedError, UntrustedHooksError
+from engine.control.reports import ControlError, RefusedError, StartRequest, UntrustedHooksError
 from engine.graph.model import Problem
 from tests.fakes.clock import FakeClock
 from tests.fakes.control import FakeControl, fake_report
@@ -247,6 +249,22 @@ async def test_a_clone_of_a_run_without_its_spec_says_why_not(cloned: FakeContro
         await pilot.press("e")
         await until(pilot, lambda: any("cannot be cloned" in toast.message for toast in app._notifications))
         assert app.view is app.home
+
+
+async def test_what_the_form_would_start_can_be_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = centre(offering(), state=remembering(workers="4"))
+    copied: list[str] = []
+    monkeypatch.setattr(app, "copy_to_clipboard", copied.append)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await pilot.press("y", "r")
+        await until(pilot, lambda: copied)
+    command, call = copied[0].splitlines()
+    assert command.startswith("evaltower run gridhouse_follow -w 4")
+    words = shlex.split(call)
+    assert "http://127.0.0.1:8765/api/eval/v2/start" in words
+    request = msgspec.json.decode(words[-1], type=StartRequest)
+    assert (request.graph_name, request.worker_count) == ("gridhouse_follow", 4)
 
 
 async def test_over_a_real_backend_two_episodes_are_launched_and_seen_to_end(

@@ -98,6 +98,48 @@ async def test_one_that_failed_without_an_error_opens_at_its_end(tmp_path: Path)
         assert log.says("FAILED budget")
 
 
+FAILED = {"termination": "budget", "metrics": {"success": 0.0}}
+SAID = "ran out of steps in the hall; the red door was 7 m away"
+
+
+def judged(count: int = 4) -> list[dict[str, Any]]:
+    """Steps of an episode that its environment then found to have failed."""
+    measure = {"metrics": {"success": 0.0, "spl": 0.0}}
+    return [
+        *steps(count),
+        line(count, "evaluate", outputs={**measure, "verdict": SAID}),
+        line(count, "verdict", outputs={}, inputs={"text": SAID}),
+        line(count, "metrics_out", outputs={"value": measure["metrics"]}),
+    ]
+
+
+async def test_one_that_failed_without_an_error_opens_at_what_measured_it(tmp_path: Path) -> None:
+    path = write_episode(tmp_path / "ep0003", fake_row(3, **FAILED), judged())
+    async with view(path, size=(100, 24)) as log:
+        assert log.at == 12
+        assert log.says(f"evaluate: {SAID}")
+        await log.press("g", "e")
+        assert log.at == 12
+        await log.press("G", "E")
+        assert log.at == 12
+        await log.press("F")
+        assert log.says("1 of 15 rows")
+        await log.press("y", "e")
+        assert log.app.clipboard_out.last == f"evaluate: {SAID}"
+
+
+async def test_an_episode_that_is_found_to_have_failed_while_it_is_followed(tmp_path: Path) -> None:
+    path = write_episode(tmp_path / "ep0003", None, judged())
+    async with view(path) as log:
+        file = EpisodeFile(
+            run_id=RUN, graph_name="toy", graph_hash="0" * 32, seed=0, episode=fake_row(3, **FAILED)
+        )
+        write_json(path / "episode.json", file)
+        await until(log.pilot, lambda: log.says(f"evaluate: {SAID}"))
+        await log.press("g", "e")
+        assert log.at == 12
+
+
 async def test_rows_tell_what_fired_and_where_its_time_went(tmp_path: Path) -> None:
     async with view(sent(tmp_path), size=(120, 30)) as log:
         row = next(line for line in log.lines if 'action="forward"' in line and "agent" in line)

@@ -23,8 +23,9 @@ _WORDS: dict[Outcome, tuple[str, Ink]] = {
 }
 
 
-def heading_lines(place: Place, ending: Ending) -> list[InkedLine]:
-    """What ended it, then its task and its numbers. Two lines, or three where there is an error to tell."""
+def heading_lines(place: Place, ending: Ending, verdict: str = "") -> list[InkedLine]:
+    """What ended it, then its task and its numbers. Two lines, or three where there is an error to tell, or
+    the verdict of what measured it."""
     row = ending.row
     if ending.file is None or row is None:
         return [_unfinished(place, ending), *([inked(ending.note, "warn")] if ending.note else [])]
@@ -40,6 +41,8 @@ def heading_lines(place: Place, ending: Ending) -> list[InkedLine]:
     elif (score := why_failed(row)) is not None:
         why = f": {reason}" if (reason := detail_text(score.detail)) else ""
         lines.append(inked(f"{score.metric} {number(score.value)}, fail{why}", "bad"))
+    elif verdict:
+        lines.append(inked(verdict, "bad"))
     elif reason := not_collected(row):
         lines.append(inked(f"its trace is missing: {reason}", "warn"))
     lines.append((*_metrics(row), (row.instruction, "dim")))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -23,7 +23,8 @@ class LogRows:
     """The rows of an index that pass the filter; all of them where there is none.
 
     at: the row under the cursor, by its number in the log. matches: rows that hold what was searched for,
-    ascending. touched: the operator has moved.
+    ascending. touched: the operator has moved. verdict: the row that says why an episode failed that has no
+    error; it counts as one.
     """
 
     def __init__(self, index: LogIndex) -> None:
@@ -31,6 +32,7 @@ class LogRows:
         self.reader = RowReader(index)
         self.at = 0
         self.touched = False
+        self.verdict: int | None = None
         self.filter: LogFilter | None = None
         self.errors_only = False
         self.matches = array("q")
@@ -90,6 +92,26 @@ class LogRows:
         if found is not None:
             self.at = found
         return found is not None
+
+    def is_error(self, number: int) -> bool:
+        return number == self.verdict or self.index.is_error(number)
+
+    def next_error(self, number: int) -> int | None:
+        found = self.index.next_error(number)
+        if self.verdict is None or self.verdict <= number:
+            return found
+        return self.verdict if found is None else min(found, self.verdict)
+
+    def previous_error(self, number: int) -> int | None:
+        found = self.index.previous_error(number)
+        if self.verdict is None or self.verdict >= number:
+            return found
+        return self.verdict if found is None else max(found, self.verdict)
+
+    def set_verdict(self, number: int) -> None:
+        self.verdict = number
+        if self.errors_only:
+            self._select()
 
     def jump_to_match(self, *, forward: bool) -> bool:
         """To the next hit, or the one before; round the end where there is none. Whether there is any."""
@@ -165,9 +187,9 @@ class LogRows:
             from tui.logfile.filters import LogFilter, select
 
             wanted = replace(self.filter or LogFilter(), text="")
-            if self.errors_only:
-                wanted = replace(wanted, errors=True)
-            selected = select(self.index, wanted).tolist()
+            selected = select(self.index, replace(wanted, errors=wanted.errors or self.errors_only)).tolist()
+            if self.errors_only and self.verdict is not None and not self.index.is_error(self.verdict):
+                insort(selected, self.verdict)
             kept = set(self.matches) if self.only_matches else None
             self._shown = [row for row in selected if row in kept] if kept is not None else selected
         self._find_hits()

@@ -10,6 +10,7 @@ from typing import Any
 from tui.episode.details import DetailReader
 from tui.episode.places import Ending, Place, read_ending
 from tui.episode.rows import LogRows, parse
+from tui.episode.verdict import Verdict, verdict_of
 from tui.logfile.follow import extend, follow
 from tui.logfile.index import LogIndex
 from tui.logfile.search import Query, SearchError, search
@@ -23,7 +24,8 @@ class LogSession:
     """One place at a time. All methods belong to the loop; ``changed`` is called on it.
 
     rows: None until there is a log. whole: it was indexed to its end once. following: the cursor stays on the
-    newest row. torn: bytes of a last line without its end. found_all: the search is through.
+    newest row. torn: bytes of a last line without its end. found_all: the search is through. verdict: why it
+    failed, where that is no error.
     """
 
     def __init__(self, changed: Callable[[], None], every: float = EVERY_SEC) -> None:
@@ -36,6 +38,7 @@ class LogSession:
 
     def _forget(self) -> None:
         self.ending = Ending()
+        self.verdict: Verdict | None = None
         self.rows: LogRows | None = None
         self.details: DetailReader | None = None
         self.whole = False
@@ -149,6 +152,7 @@ class LogSession:
                 self._changed()
                 await extend(index)
                 self.whole = True
+                await self._look_for_verdict(place)
                 self._look_first(rows, offset)
                 self._grown()
                 async with aclosing(follow(index, self._every)) as changes:
@@ -186,13 +190,27 @@ class LogSession:
             if self.ending != before:
                 if self.ending.file is not None:
                     self.following = False
+                    await self._look_for_verdict(place)
                 self._changed()
 
+    async def _look_for_verdict(self, place: Place) -> None:
+        """Once the episode has ended and its log is read."""
+        rows, row = self.rows, self.ending.row
+        if rows is None or row is None or not self.whole:
+            return
+        try:
+            self.verdict = await asyncio.to_thread(verdict_of, place.log, row)
+        except OSError:
+            return  # whoever reads its rows says so
+        if self.verdict is not None and rows.index.rows:
+            rows.set_verdict(rows.index.row_at(self.verdict.offset))
+
     def _look_first(self, rows: LogRows, offset: int | None) -> None:
-        """The first error; else, once all is indexed, the end of what failed or goes on."""
+        """The first error; else, once all is indexed, what measured that it failed, or the end of what failed
+        or goes on."""
         if rows.touched:
             return
-        error = rows.index.first_error()
+        error = rows.next_error(-1)
         if offset is not None:
             rows.at = rows.index.row_at(offset)
         elif error is not None:

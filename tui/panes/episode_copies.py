@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.control.reports import RunReport
+from engine.store.records import EpisodeRow
+from engine.store.rundir import RunDir
 from engine.store.strict_json import encode_indented
+from tui.episode.places import LOG, PlaceError
 from tui.episode.scores import errors_of, links_of
+from tui.episode.verdict import verdict_of
+from tui.linking import place_of_line
+from tui.models import is_fault
 from tui.panes.episode_columns import Going, Line
-from tui.panes.run_copies import REST, calls
+from tui.rest_calls import Rest
 from tui.screens.base import Copies
 from tui.table_model import TableModel
 
@@ -17,14 +23,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def episode_copies(run: RunReport, line: Line, model: TableModel[Line]) -> Copies:
+def episode_copies(run: RunReport, line: Line, model: TableModel[Line], rest: Rest) -> Copies:
     """Of the marked episodes, the rows and the JSON of all; the rest of the one under the cursor."""
     lines = model.targets
     copies: dict[str, Callable[[], str]] = {
-        "copy.id": lambda: f"{run.run_id}/{line.episode_index}",
-        "copy.path": lambda: f"{run.path}/episodes",
+        "copy.id": lambda: f"{run.run_id}/{_folder(run, line).name}",
+        "copy.path": lambda: str(_folder(run, line)),
         "copy.row": lambda: "\n".join(_row(model, each) for each in lines),
-        "copy.command": lambda: episode_calls(run.run_id, str(line.episode_index)),
+        "copy.command": lambda: rest.log(run.run_id, _folder(run, line).name),
     }
     if not isinstance(line, Going):
         copies["copy.json"] = lambda: "\n".join(
@@ -34,13 +40,26 @@ def episode_copies(run: RunReport, line: Line, model: TableModel[Line]) -> Copie
             copies["copy.link"] = lambda: "\n".join(links)
         if errors := [*([line.error] if line.error else []), *errors_of(line)]:
             copies["copy.error"] = lambda: "\n".join(errors)
+        elif is_fault(line):
+            copies["copy.error"] = lambda: _verdict(run, line)
     return copies
 
 
-def episode_calls(run_id: str, episode: str) -> str:
-    """The command line and the REST call that tell of an episode; ``episode``: its index, or its folder."""
-    path = f"{REST}/runs/{run_id}/episodes/{episode}/log"
-    return calls(f"log {shlex.quote(run_id)} {shlex.quote(episode)}", "GET", path)
+def _folder(run: RunReport, line: Line) -> Path:
+    """Of the episode; by its index alone where it has none any more, or not yet."""
+    try:
+        return place_of_line(RunDir(Path(run.path)), line).folder
+    except PlaceError:
+        return Path(run.path) / "episodes" / f"ep{line.episode_index:04d}"
+
+
+def _verdict(run: RunReport, row: EpisodeRow) -> str:
+    """Why it failed without an error: what the firing said that measured it, else that there is none."""
+    try:
+        found = verdict_of(_folder(run, row) / LOG, row)
+    except OSError:
+        found = None
+    return found.text if found is not None else f"{row.termination}, no error"
 
 
 def _row(model: TableModel[Line], line: Line) -> str:

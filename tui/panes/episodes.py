@@ -13,7 +13,7 @@ from engine.store.rundir import RunDir
 from tui import linking
 from tui.actions import Fact
 from tui.drawing import Piece
-from tui.episode.places import Place, PlaceError, place_of, place_of_unfinished
+from tui.episode.places import Place, PlaceError
 from tui.filtering import FilterError
 from tui.models import RunDetail, Snapshot, age_sec, duration, is_fault
 from tui.models_scoring import wait_of, waiting_in
@@ -63,12 +63,14 @@ class EpisodesPane(VirtualTable[Line]):
 
     def show(self, snapshot: Snapshot) -> None:
         detail = snapshot.run
-        if detail is None or (self._detail is not None and detail.run_id != self._detail.run_id):
-            self._finished, self._going, self._drilled = (), (), False
+        before = self._detail.run_id if self._detail is not None else None
+        another = before != (detail.run_id if detail is not None else None)
+        if another and before is not None:
+            self._drilled = False
         self._detail, self._now = detail, snapshot.now
         going = _going(detail)
         finished = detail.rows if detail is not None else ()
-        if finished is self._finished and going == self._going:
+        if not another and finished is self._finished and going == self._going:
             if going or (detail is not None and waiting_in(detail.report)):
                 self.redraw()  # their steps, and what they wait for
             return
@@ -135,7 +137,7 @@ class EpisodesPane(VirtualTable[Line]):
         line = self.model.current
         if line is None or self._detail is None:
             return {}
-        return episode_copies(self._detail.report, line, self.model)
+        return episode_copies(self._detail.report, line, self.model, self.centre.rest)
 
     async def do(self, action_id: str) -> bool:
         model = self.model
@@ -180,11 +182,11 @@ class EpisodesPane(VirtualTable[Line]):
         """With the place of the episode under the cursor, which is looked for in a thread."""
         line, detail = self.model.current, self._detail
         if line is not None and detail is not None:
-            self.centre.spawn(self._find(detail.report, line, use))
+            self.centre.spawn(self._find(detail.report, line, use), opens=True)
 
     async def _find(self, report: RunReport, line: Line, use: Callable[[Place], object]) -> None:
         try:
-            place = await asyncio.to_thread(_place, RunDir(Path(report.path)), line)
+            place = await asyncio.to_thread(linking.place_of_line, RunDir(Path(report.path)), line)
         except PlaceError as error:
             self.centre.tell(str(error), severity="warning")
             return
@@ -220,9 +222,3 @@ def _going(detail: RunDetail | None) -> tuple[Going, ...]:
 
 def _is_fault(line: Line) -> bool:
     return not isinstance(line, Going) and is_fault(line)
-
-
-def _place(run: RunDir, line: Line) -> Place:
-    if isinstance(line, Going):
-        return place_of_unfinished(run, line.episode_index)
-    return place_of(run, line)

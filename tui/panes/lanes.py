@@ -162,7 +162,8 @@ class LanesPane(DrawnPane):
             linking.lanes_moved(self.centre, seen.block)
         elif action_id == "global.open" and self._detail is not None and seen.block is not None:
             run = linking.run_at(self._detail.report.path)
-            self.centre.spawn(linking.open_log(self.centre, run, linking.line_of(seen.block)))
+            opening = linking.open_log(self.centre, run, linking.line_of(seen.block))
+            self.centre.spawn(opening, opens=True)
         else:
             return False
         return True

@@ -116,7 +116,7 @@ class QueuePane(VirtualTable[QueueRow]):
         return super().facts() | run_facts(self.run, self._snapshot)
 
     def copies(self) -> Copies:
-        return run_copies(self.run) if self.run is not None else {}
+        return run_copies(self.run, self.centre.rest) if self.run is not None else {}
 
     def row_style(self, row: QueueRow) -> Style:
         return Style(dim=True) if row.held else Style.null()

@@ -7,33 +7,23 @@ import shlex
 from engine.control.reports import RunReport
 from engine.store.strict_json import encode_indented
 from tui.models import headline_of
+from tui.rest_calls import API, Rest
 from tui.screens.base import Copies
 
-REST = "/api/eval/v2"
 
-
-def run_copies(run: RunReport) -> Copies:
+def run_copies(run: RunReport, rest: Rest) -> Copies:
     copies = {
         "copy.id": lambda: run.run_id,
         "copy.path": lambda: run.path,
         "copy.row": lambda: _row(run),
-        "copy.command": lambda: calls(f"show {shlex.quote(run.run_id)}", "GET", f"{REST}/runs/{run.run_id}"),
+        "copy.command": lambda: rest.calls(
+            f"show {shlex.quote(run.run_id)}", "GET", f"{API}/runs/{run.run_id}"
+        ),
         "copy.json": lambda: encode_indented(run).decode(),
     }
     if error := run_error(run):
         copies["copy.error"] = lambda: error
     return copies
-
-
-def calls(command: str, method: str, path: str, body: str = "") -> str:
-    """The command line, and the same over REST."""
-    return f"evaltower {command}\n{rest_call(method, path, body)}"
-
-
-def rest_call(method: str, path: str, body: str = "") -> str:
-    """With curl: ``$BACKEND_URL`` is in ``outputs/backend.json``."""
-    sent = f" -H 'Content-Type: application/json' -d {shlex.quote(body)}" if body else ""
-    return f'curl -X {method} -H "Authorization: Bearer $(cat outputs/token)" "$BACKEND_URL{path}"{sent}'
 
 
 def run_error(run: RunReport) -> str:

@@ -84,7 +84,7 @@ class RunsPane(VirtualTable[RunReport]):
 
     def copies(self) -> Copies:
         run = self.model.current
-        return run_copies(run) if run is not None else {}
+        return run_copies(run, self.centre.rest) if run is not None else {}
 
     def row_style(self, row: RunReport) -> Style:
         return (

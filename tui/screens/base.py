@@ -249,18 +249,11 @@ class View(Screen[None], inherit_bindings=False):
         else:
             self.centre.touched()
 
-    async def on_key(self, event: events.Key) -> None:
-        """What is typed faster than a dialog or the prompt opens is for these, and no action."""
-        if self.app.screen is not self:
-            event.stop()
-            self.app.screen.post_message(events.Key(event.key, event.character))
-            return
+    async def take_key(self, event: events.Key) -> None:
+        """What is typed while the prompt is open is for that; every other key is an action, or nothing."""
         if self.prompt.display:
-            await self.prompt.catch_up(event)
-            return
-        action = self.centre.keymap.action(event.key, *self.scopes)
-        if action is not None:
-            event.stop()
+            await self.prompt.take(event)
+        elif (action := self.centre.keymap.action(event.key, *self.scopes)) is not None:
             await self.carry_out(action)
 
     def on_screen_resume(self) -> None:

@@ -97,7 +97,7 @@ class CompareView(View):
         elif action_id == "global.open" and self._active is self.differences:
             self._activate(self.flipped)
         elif action_id == "global.open" and (row := self.flipped.model.current) is not None:
-            self.centre.spawn(self._open_log(row))
+            self.centre.spawn(self._open_log(row), opens=True)
         elif action_id == "global.refetch":
             self.centre.spawn(self._read())
         else:

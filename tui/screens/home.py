@@ -135,7 +135,8 @@ class HomeView(View):
         assert isinstance(pane, RunsPane | QueuePane)
         report = self.centre.snapshot.find(pane.model.current_id)
         if report is not None and not report.summary.completed_count and (error := run_error(report)):
-            self.centre.spawn(self.centre.ask(Notice(f"{report.run_id} {report.status}", error)))
+            notice = Notice(f"{report.run_id} {report.status}", error)
+            self.centre.spawn(self.centre.ask(notice), opens=True)
         elif "episodes" in self.panes:
             self.activate("episodes")
             self.pane.drill_in()

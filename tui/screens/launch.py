@@ -11,16 +11,18 @@ from textual.app import ComposeResult
 from textual.containers import Container
 
 from engine.control.reports import ControlError, RefusedError
+from tui.actions import Fact
 from tui.arrangement import GRID_WIDTH
 from tui.episode.inks import InkedLine, inked
 from tui.graph_lines import about_run
-from tui.launch_command import command_of
+from tui.launch_command import asked, command_of
 from tui.launch_fields import Field, fields, problems, with_problems
 from tui.launch_form import LaunchForm, Purpose, request_of
 from tui.launch_inquiry import Inquiry
 from tui.launch_scoring import asked_lines
 from tui.models import Snapshot
-from tui.screens.base import View
+from tui.rest_calls import API
+from tui.screens.base import Copies, View
 from tui.screens.log_tools import open_file
 from tui.starting import last_values, remember, submit
 from tui.widgets.form_view import FormView
@@ -69,7 +71,7 @@ class LaunchView(View):
         self.inquiry = Inquiry(
             self.centre, lambda: self.form, self._answered, estimates=self.purpose == "run"
         )
-        self.inquiry.list_graphs(self.form)
+        self._listing = self.inquiry.list_graphs(self.form)
         self._graph_changed()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -84,13 +86,13 @@ class LaunchView(View):
         if self.inquiry.is_old(snapshot):
             self.inquiry.estimate_soon(self.form)
 
-    async def on_key(self, event: events.Key) -> None:
+    async def take_key(self, event: events.Key) -> None:
         """A digit at a number begins to be typed. All other keys are as everywhere."""
-        field = self.form_view.current
-        if field is not None and field.kind == "number" and event.character and event.character.isdigit():
-            event.stop()
-            event.prevent_default()
-            self._type(field, event.character)
+        field, character = self.form_view.current, event.character or ""
+        if not self.prompt.display and field is not None and field.kind == "number" and character.isdigit():
+            self._type(field, character)
+        else:
+            await super().take_key(event)
 
     async def do(self, action_id: str) -> bool:
         field = self.form_view.current
@@ -109,21 +111,41 @@ class LaunchView(View):
                 self.centre.spawn(self._edit_scoring())
             case "global.refetch":
                 self._graph_changed()
+            case "global.copy":
+                self.centre.offer_copies(self._copies())
+            case "global.save":
+                self.centre.save_copy(self._copies())
             case _:
                 moved = await super().do(action_id)
                 self._redraw()
                 return moved
         return True
 
+    def facts(self) -> set[Fact]:
+        return super().facts() | ({"row"} if self._copies() else set())
+
+    def _copies(self) -> Copies:
+        """What would be started; nothing where something is wrong with it."""
+        if not self.form.graph or problems(self.form):
+            return {}
+        request = request_of(self.form)
+        body, rest = asked(request), self.centre.rest
+        command = command_of(request) if self.purpose == "run" else ""
+        call = rest.call("POST", f"{API}/{'start' if self.purpose == 'run' else 'play'}", body)
+        return {
+            "copy.command": lambda: "\n".join(filter(None, [command, call])),
+            "copy.json": lambda: body,
+        }
+
     def _change(self, field: Field) -> None:
         if field.kind == "told":
             self.centre.tell(f"{field.label}: the graph says which")
         elif field.kind == "graph":
-            self.centre.spawn(self._choose_graph())
+            self.centre.spawn(self._choose_graph(), opens=True)
         elif field.kind == "file":
-            self.centre.spawn(self._choose_file(field))
+            self.centre.spawn(self._choose_file(field), opens=True)
         elif field.options:
-            self.centre.spawn(self._choose(field))
+            self.centre.spawn(self._choose(field), opens=True)
         else:
             self._type(field)
 
@@ -190,6 +212,7 @@ class LaunchView(View):
         return ["the default"] if value == field.default else []
 
     async def _choose_graph(self) -> None:
+        await self._listing
         items = [Item(entry.name, entry.name, note=entry.description) for entry in self.inquiry.entries]
         title = "graphs: type to filter" if items else "no saved graph: type a file's path"
         chosen = await self.centre.ask(Menu(title, lambda typed: matching(items, typed), typed=""))
@@ -248,14 +271,17 @@ class LaunchView(View):
             self._redraw()
 
     def _started(self, run_id: str) -> None:
-        while self.centre.depth > 1:
-            self.centre.pop_screen()
+        """Where the form is still looked at, on to what it started."""
+        if self.purpose == "run" or self.centre.view is not self:
+            self.centre.tell(f"{run_id} is queued")
+        if self.centre.view is not self:
+            return
+        self.centre.go_home()
         if self.purpose == "play":
             self.centre.open_view("play", run_id)
         else:
             self.centre.home.activate("runs")
             self.centre.home.runs.seek(run_id)
-            self.centre.tell(f"{run_id} is queued")
 
     def _redraw(self) -> None:
         """What is to be said stands below the form, or beside it with a picture of what would run."""

@@ -146,7 +146,7 @@ class LogScreen(View):
         return done
 
     def copies(self) -> Copies:
-        return log_copies(self.session, self.detail)
+        return log_copies(self.session, self.detail, self.centre.rest)
 
     def show(self, snapshot: Snapshot) -> None:
         self.bars_changed()
@@ -192,7 +192,8 @@ class LogScreen(View):
 
     def head_lines(self, place: Place) -> list[InkedLine]:
         """Over everything."""
-        return heading_lines(place, self.session.ending)
+        verdict = self.session.verdict
+        return heading_lines(place, self.session.ending, verdict.text if verdict else "")
 
     def moved(self) -> None:
         """The cursor may stand on another row."""

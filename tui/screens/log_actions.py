@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from tui.screens.log import LogScreen
 
 _JUMPS: Mapping[str, tuple[Callable[[LogRows], bool], str]] = {
-    "log.next_error": (lambda rows: rows.jump(rows.index.next_error), "no error after this row"),
-    "log.previous_error": (lambda rows: rows.jump(rows.index.previous_error), "no error before this row"),
+    "log.next_error": (lambda rows: rows.jump(rows.next_error), "no error after this row"),
+    "log.previous_error": (lambda rows: rows.jump(rows.previous_error), "no error before this row"),
     "log.next_warning": (lambda rows: rows.jump(rows.index.next_warning), "no warning after this row"),
     "log.previous_warning": (
         lambda rows: rows.jump(rows.index.previous_warning),
@@ -148,7 +148,7 @@ def _open(screen: LogScreen, view: str) -> None:
 
 
 def _beside(screen: LogScreen, *, forward: bool) -> None:
-    screen.centre.spawn(_go_beside(screen, forward=forward))
+    screen.centre.spawn(_go_beside(screen, forward=forward), opens=True)
 
 
 async def _go_beside(screen: LogScreen, *, forward: bool) -> None:

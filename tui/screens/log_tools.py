@@ -19,7 +19,7 @@ from tui.episode.places import Place
 from tui.episode.scores import links_of
 from tui.episode.session import LogSession
 from tui.logfile.rows import MAX_RECORD_BYTES
-from tui.panes.episode_copies import episode_calls
+from tui.rest_calls import Rest
 from tui.screens.base import Copies
 from tui.state_file import LogPosition
 
@@ -57,7 +57,7 @@ def keep_position(centre: ControlCentre, session: LogSession, attempt: int) -> N
     centre.state = msgspec.structs.replace(centre.state, logs=newest | {place.target: position})
 
 
-def log_copies(session: LogSession, detail: Detail | None) -> Copies:
+def log_copies(session: LogSession, detail: Detail | None, rest: Rest) -> Copies:
     """Of the episode and of the firing under the cursor, its error above all."""
     place, rows = session.place, session.rows
     if place is None:
@@ -65,7 +65,7 @@ def log_copies(session: LogSession, detail: Detail | None) -> Copies:
     copies = {
         "copy.id": lambda: place.target,
         "copy.path": lambda: str(place.log),
-        "copy.command": lambda: _command(place),
+        "copy.command": lambda: _command(place, rest),
     }
     if rows is not None and rows.at < rows.index.rows:
         number = rows.at
@@ -77,15 +77,16 @@ def log_copies(session: LogSession, detail: Detail | None) -> Copies:
         copies["copy.link"] = lambda: "\n".join(links)
     head = rows.reader.row(rows.at).head if rows is not None and rows.at < rows.index.rows else None
     firing_error = (head.error or head.problem) if head is not None else ""
-    if error := firing_error or error_text(session.ending):
+    verdict = session.verdict.text if session.verdict is not None else ""
+    if error := firing_error or error_text(session.ending) or verdict:
         copies["copy.error"] = lambda: error
     return copies
 
 
-def _command(place: Place) -> str:
+def _command(place: Place, rest: Rest) -> str:
     if place.run is None:
         return f"evaltower view {shlex.quote(str(place.log))}"
-    return episode_calls(place.run.run_id, place.folder.name)
+    return rest.log(place.run.run_id, place.folder.name)
 
 
 async def open_outside(

@@ -11,7 +11,6 @@ from tui.episode.places import Place
 from tui.episode.scores import errors_of, links_of, problem_places, score_lines
 from tui.models import Snapshot
 from tui.models_scoring import waiting_in, waits_text
-from tui.panes.episode_copies import episode_calls
 from tui.screens.base import Copies
 from tui.screens.episode_part import EpisodePart
 from tui.widgets.lines_view import LinesView
@@ -75,7 +74,7 @@ class ScoresView(EpisodePart):
             "copy.json": lambda: encode_indented(row).decode(),
         }
         if (run := place.run) is not None:
-            copies["copy.command"] = lambda: episode_calls(run.run_id, place.folder.name)
+            copies["copy.command"] = lambda: self.centre.rest.log(run.run_id, place.folder.name)
         if links := links_of(row):
             copies["copy.link"] = lambda: "\n".join(links)
         if errors := errors_of(row):

@@ -13,7 +13,6 @@ from engine.store.strict_json import encode_indented
 from tui.actions import Fact
 from tui.drawing import Piece
 from tui.models import Snapshot, gigabytes
-from tui.panes.run_copies import rest_call
 from tui.screens.base import Copies, Pane, View
 from tui.table_model import Column, TableModel
 from tui.theme import Outcome
@@ -112,7 +111,7 @@ class ServersPane(VirtualTable[ServerReport]):
             "copy.id": lambda: row.name,
             "copy.row": lambda: self._told(row),
             "copy.json": lambda: encode_indented(row).decode(),
-            "copy.command": lambda: rest_call("POST", f"{NODESETS}/{row.name}/{verb}"),
+            "copy.command": lambda: self.centre.rest.call("POST", f"{NODESETS}/{row.name}/{verb}"),
         }
         if row.detail:
             copies["copy.error"] = lambda: row.detail

@@ -221,7 +221,7 @@ class LogView(Pane):
 
     def _row(self, rows: LogRows, row: Row, place: int, width: int) -> list[Piece]:
         drawing, head = self.drawing, row.head
-        error = drawing.bad if row.error else Style.null()
+        error = drawing.bad if row.error or rows.is_error(row.number) else Style.null()
         begins = (
             place == self.top
             or rows.index.steps[row.number] != rows.index.steps[max(0, rows.number(place - 1))]

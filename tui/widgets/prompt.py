@@ -19,7 +19,7 @@ class Line(Input, inherit_bindings=True):
     """An input of one line without frame; it never blinks. changed: told what is typed. keys: takes those
     that are whose line this is, and says whether it was one.
 
-    What a key does is done before the next is looked at, also where many are typed at once.
+    Keys come from the screen by :meth:`take`: what one does is done before the next is looked at.
     """
 
     DEFAULT_CSS = """
@@ -46,21 +46,15 @@ class Line(Input, inherit_bindings=True):
         self.cursor_position = len(value)
 
     async def take(self, event: events.Key) -> None:
-        """Carry it out, if it is one of this line's: also one that was typed before it had the focus."""
+        """Carry it out, if it is one of this line's."""
         own = self._bindings.key_to_bindings.get(event.key)
         if self._keys(event):
-            event.stop()
-        elif event.is_printable:
-            await super()._on_key(event)
-        elif own and await self.app.run_action(own[0].action, self):
-            event.stop()
+            return
+        if event.is_printable:
+            await self._on_key(event)
+        elif own:
+            await self.app.run_action(own[0].action, self)
         self._tell()
-
-    async def _on_key(self, event: events.Key) -> None:
-        """Not what was typed after it had done its work: that goes on to the screen."""
-        event.prevent_default()
-        if self.app.focused is self:
-            await self.take(event)
 
     def on_input_changed(self, event: Input.Changed) -> None:
         event.stop()
@@ -106,8 +100,8 @@ class Prompt(Horizontal):
         self.display = True
         self.screen.set_focus(self._line)
 
-    async def catch_up(self, event: events.Key) -> None:
-        """While it is open, keys that reach the screen are its."""
+    async def take(self, event: events.Key) -> None:
+        """A key that was typed while it is open."""
         await self._line.take(event)
 
     def _typed(self, typed: str) -> None:

@@ -141,7 +141,7 @@ class VirtualTable(Pane, Generic[R]):
         elif action_id in changes:
             changes[action_id]()
         elif action_id == "global.sort":
-            self.centre.spawn(self._choose_sort())
+            self.centre.spawn(self._choose_sort(), opens=True)
         else:
             return False
         self._changed()
