@@ -26,6 +26,7 @@ from tests.fakes.control import FakeControl, busy_control, fake_report, moment
 from tests.fakes.finished_runs import fake_row, make_run
 from tests.tui.episode_folders import error_row, steps, write_run
 from tests.tui.offers import offering
+from tests.tui.scored import opened, scored_on_disk
 from tests.tui.screen import settled, until, until_seen
 from tests.tui.test_metrics import repeated, results
 from tests.tui.test_play import RUN as PLAYED
@@ -154,6 +155,15 @@ async def launch_play(pilot: Pilot[Any]) -> None:
     await until_seen(pilot, "Step limit")
 
 
+async def scores(pilot: Pilot[Any]) -> None:
+    await opened(pilot, "scores", 3)
+
+
+async def trace(pilot: Pilot[Any]) -> None:
+    await opened(pilot, "trace", 1)
+    await pilot.press("j", "j")
+
+
 async def graph(pilot: Pilot[Any]) -> None:
     app_of(pilot).open_view("graph", "graph:gridhouse_follow")
     await until_seen(pilot, "12 nodes, 1 error, 1 warning")
@@ -280,6 +290,8 @@ SCENES: Mapping[str, Scene] = {
     "play": Scene("play", play, stepping),
     "graph": Scene("graph", graph, launching),
     "log": Scene("log", log, failing, looks=(*LOOKS, "ascii")),
+    "scores": Scene("scores", scores, scored_on_disk),
+    "trace": Scene("trace", trace, scored_on_disk),
     "compare": Scene("compare", partial(compare, all_of_them=False)),
     "compare_four": Scene("compare", partial(compare, all_of_them=True), looks=("large",)),
     "servers": Scene("servers", servers, lambda root: serving()),

@@ -6,12 +6,19 @@ import json
 from pathlib import Path
 from typing import Any
 
+from textual.pilot import Pilot
+
 from engine.control.scoring_report import report_of
 from engine.scoring.spec import SinkSpec
 from engine.store.records import EpisodeRow, EpisodeWaits, Progress
 from engine.store.scores import ExportOutcome, Invalid, Measured, Score, Stage, Unmeasured
 from tests.fakes.control import FakeControl, busy_workers, fake_report, moment, results_from
 from tests.fakes.finished_runs import fake_row
+from tests.tui.episode_folders import write_run
+from tests.tui.screen import settled, until
+from tui.app import ControlCentre
+from tui.screens.scores import ScoresView
+from tui.screens.trace import TraceView
 
 RUN = "20260518_141000"
 LINK = "http://mlflow.lab:5000/#/experiments/7/traces?selectedEvaluationId=tr-00a1"
@@ -160,3 +167,24 @@ def trace_lines() -> bytes:
         {**platform, "kind": "error", "t": 1300.0, "message": "gave up on the drawer"},
     ]
     return b"".join(json.dumps(event).encode() + b"\n" for event in events)
+
+
+def scored_on_disk(root: Path) -> FakeControl:
+    """A backend with one run, whose folders are there."""
+    run = write_run(root, scored_rows(), name=RUN)
+    for folder in run.episodes.iterdir():
+        (folder / "trace.jsonl").write_bytes(trace_lines())
+    return scored_control(root, live=True)
+
+
+async def opened(pilot: Pilot[Any], view: str, episode: int) -> Any:
+    """The view of an episode, once it is read."""
+    app = pilot.app
+    assert isinstance(app, ControlCentre)
+    await settled(pilot)
+    app.open_view(view, f"{RUN}/ep{episode:04d}")
+    await until(pilot, lambda: app.view is not None and app.view.view_name == view)
+    shown = app.view
+    assert isinstance(shown, ScoresView | TraceView)
+    await until(pilot, lambda: shown.row is not None)
+    return shown

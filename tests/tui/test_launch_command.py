@@ -48,7 +48,7 @@ def asked_by(command: str) -> StartRequest:
     program, verb, *arguments = shlex.split(command)
     assert (program, verb) == ("evaltower", "run")
     asked: list[StartRequest] = []
-    app = SimpleNamespace(running=SimpleNamespace(show=lambda run: SimpleNamespace(run_id=run)))
+    app = SimpleNamespace(control=None, running=SimpleNamespace(show=lambda run: SimpleNamespace(run_id=run)))
     patch = pytest.MonkeyPatch()
     with patch.context() as patched:
         patched.setattr(run, "start_and_follow", lambda control, request, **how: asked.append(request))

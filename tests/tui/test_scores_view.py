@@ -20,10 +20,10 @@ from tests.tui.episode_folders import HOSTILE, write_episode, write_run
 from tests.tui.scored import (
     LINK,
     RUN,
+    opened,
     scored_control,
+    scored_on_disk,
     scored_row,
-    scored_rows,
-    trace_lines,
     troubled_row,
     waits,
 )
@@ -31,9 +31,7 @@ from tests.tui.screen import centre, settled, text_of, until, until_seen
 from tui.app import ControlCentre
 from tui.episode.places import place_at
 from tui.panes.episodes import EpisodesPane
-from tui.preferences import Preferences
 from tui.screens.log import LogScreen
-from tui.screens.scores import ScoresView
 from tui.screens.trace import TraceView
 from tui.viewer import Viewer
 
@@ -42,23 +40,7 @@ SIZES = {"small": (80, 24), "large": (160, 45)}
 
 @pytest.fixture
 def on_disk(tmp_path: Path) -> FakeControl:
-    """A backend with one run, whose folders are there."""
-    run = write_run(tmp_path, scored_rows(), name=RUN)
-    for folder in run.episodes.iterdir():
-        (folder / "trace.jsonl").write_bytes(trace_lines())
-    return scored_control(tmp_path, live=True)
-
-
-async def opened(pilot: Pilot[Any], view: str, episode: int) -> Any:
-    app = pilot.app
-    assert isinstance(app, ControlCentre)
-    await settled(pilot)
-    app.open_view(view, f"{RUN}/ep{episode:04d}")
-    await until(pilot, lambda: app.view is not None and app.view.view_name == view)
-    shown = app.view
-    assert isinstance(shown, ScoresView | TraceView)
-    await until(pilot, lambda: shown.row is not None)
-    return shown
+    return scored_on_disk(tmp_path)
 
 
 def table(app: ControlCentre) -> EpisodesPane:
@@ -366,30 +348,3 @@ def test_a_picture_of_the_numbers_of_a_scored_run(snap_compare: Any, size: str) 
         await _seen(pilot, "5", "plus", "plus")
 
     assert snap_compare(centre(scored_control()), run_before=look, terminal_size=SIZES[size])
-
-
-def scores_of(episode: int) -> Any:
-    async def look(pilot: Pilot[Any]) -> None:
-        await opened(pilot, "scores", episode)
-
-    return look
-
-
-@pytest.mark.parametrize(("size", "episode"), [("small", 3), ("large", 1), ("large", 3)])
-def test_a_picture_of_scores(snap_compare: Any, on_disk: FakeControl, size: str, episode: int) -> None:
-    app = centre(on_disk)
-    assert snap_compare(app, run_before=scores_of(episode), terminal_size=SIZES[size])
-
-
-def test_a_picture_of_scores_without_colours(snap_compare: Any, on_disk: FakeControl) -> None:
-    app = centre(on_disk, preferences=Preferences(theme="mono-dark", ascii="on"))
-    assert snap_compare(app, run_before=scores_of(3), terminal_size=SIZES["small"])
-
-
-@pytest.mark.parametrize("size", SIZES)
-def test_a_picture_of_a_trace(snap_compare: Any, on_disk: FakeControl, size: str) -> None:
-    async def look(pilot: Pilot[Any]) -> None:
-        await opened(pilot, "trace", 1)
-        await pilot.press("j", "j")
-
-    assert snap_compare(centre(on_disk), run_before=look, terminal_size=SIZES[size])

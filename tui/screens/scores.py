@@ -37,6 +37,8 @@ class ScoresView(EpisodePart):
 
     def facts(self) -> set[Fact]:
         found = super().facts()
+        if self.place is not None and self.place.run is not None:
+            found.add("opens")
         return found | {"row"} if self.row is not None else found
 
     def crumbs(self) -> str:

@@ -36,6 +36,8 @@ BESIDE = 120
 class EventsTable(VirtualTable[TraceEvent]):
     """on_moved: told when another event is under the cursor."""
 
+    opens = True
+
     def __init__(self, on_moved: Callable[[TraceEvent | None], None]) -> None:
         columns: list[Column[TraceEvent]] = [
             Column(
