@@ -25,3 +25,7 @@ def test_what_is_harmless_stays_as_it_is() -> None:
 
 def test_escapes_can_be_seen() -> None:
     assert visible("\x1b[31mred\x9b0m\x07\n\u202e") == "␛[31mred␛[0m␇␊‹U+202E›"
+
+
+def test_what_takes_no_cell_can_be_seen() -> None:
+    assert visible("a\u200bb\ufeffc\U000e0041") == "a‹U+200B›b‹U+FEFF›c‹U+E0041›"

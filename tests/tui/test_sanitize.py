@@ -66,3 +66,9 @@ def test_glyphs_take_the_blanks_to_their_right_and_leave_the_border() -> None:
 
 def test_tabs_and_line_ends_of_a_text_are_laid_out() -> None:
     assert visible_lines("a\tb\r\nc\rd\n") == ["a   b", "c␍d", ""]
+
+
+def test_what_takes_no_cell_is_seen_under_every_widget_too() -> None:
+    assert "".join(segment.text for segment in _apply(Segment("a\u200bb" + " " * 12))).startswith(
+        "a‹U+200B›b"
+    )
