@@ -10,8 +10,9 @@ from typing import Literal
 from engine.control.queue_reports import GpuReport, HostReport, QueueReport, ResourcesReport
 from tui.models import HISTORY_SEC, GpuSample, Snapshot, duration, gigabytes
 
-Kind = Literal["run", "server", "foreign", "other", "reserved"]
-"""Whose memory it is; ``other`` is taken by nobody that can be named; ``reserved`` is still free."""
+Kind = Literal["run", "next run", "server", "foreign", "other", "reserved"]
+"""Whose memory it is; ``next run`` is every second run, so that two of them are told apart; ``other`` is
+taken by nobody that can be named; ``reserved`` is still free."""
 
 STALE_SEC = 5.0
 """A sample older than this counts for nothing in admission."""
@@ -128,7 +129,8 @@ def _memory(
     reserved: dict[str, float],
     names: dict[str, str],
 ) -> Memory:
-    parts = [Part("run", names.get(run, run), mb) for run, mb in runs.items()]
+    kinds: tuple[Kind, Kind] = ("run", "next run")
+    parts = [Part(kinds[place % 2], names.get(run, run), mb) for place, (run, mb) in enumerate(runs.items())]
     parts += [Part("server", name, mb) for name, mb in servers.items()]
     parts += sorted(foreign, key=lambda part: -part.mb)
     other = used - math.fsum(part.mb for part in parts)
@@ -152,7 +154,7 @@ def _stale(age_sec: float, unheard_sec: float) -> str:
 
 def bar_cells(memory: Memory, width: int) -> list[Kind | None]:
     """Whose each of ``width`` cells is; None is free. Whoever holds anything has a cell, if there is one."""
-    kinds: list[Kind] = ["run", "server", "foreign", "other", "reserved"]
+    kinds: list[Kind] = ["run", "next run", "server", "foreign", "other", "reserved"]
     shares = [memory.of(kind) / memory.total_mb * width if memory.total_mb else 0.0 for kind in kinds]
     cells = [math.ceil(share) if 0 < share < 1 else round(share) for share in shares]
     while sum(cells) > width:

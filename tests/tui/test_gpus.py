@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -18,6 +18,7 @@ from tui.drawing import Drawing
 from tui.models import HISTORY_SEC, GpuHistory, GpuSample, Snapshot
 from tui.models_gpus import (
     UNHEARD_SEC,
+    Kind,
     Memory,
     Part,
     bar_cells,
@@ -92,7 +93,7 @@ def test_foreign_processes_are_named_the_largest_first() -> None:
 
 
 parts = st.lists(
-    st.tuples(st.sampled_from(["run", "server", "foreign", "other", "reserved"]), st.floats(0.1, 30000)),
+    st.tuples(st.sampled_from(get_args(Kind)), st.floats(0.1, 30000)),
     max_size=8,
 )
 
@@ -233,3 +234,18 @@ async def test_eight_cards_have_room_at_80x24_and_more_can_be_scrolled() -> None
         await pilot.press("G")
         await pilot.pause()
         assert any("gpu-07" in line for line in text_of(app))
+
+
+@pytest.mark.parametrize("theme", ["mono-dark", "tower-dark"])
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_two_runs_on_a_card_are_told_apart_by_their_glyphs(theme: str, ascii_only: bool) -> None:
+    snapshot = seen()
+    assert snapshot.resources is not None
+    gpu = msgspec.structs.replace(fake_gpus()[0], runs_mb={"a": 9000.0, "b": 9000.0})
+    resources = msgspec.structs.replace(snapshot.resources, gpus=[gpu])
+    drawing = Drawing(theme, ascii=ascii_only)
+    lines = drawn(replace(snapshot, resources=resources), level=FULL, drawing=drawing)
+    glyphs = {line.strip()[0] for line in lines if line.endswith((" run a", " run b"))}
+    assert len(glyphs) == 2
+    bar = next(line for line in lines if glyphs <= set(line) and not line.endswith(" run a"))
+    assert bar.count(min(glyphs)) == bar.count(max(glyphs)) > 1

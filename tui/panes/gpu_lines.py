@@ -16,6 +16,7 @@ from tui.widgets.wrapping import wrapped
 
 _GLYPHS: dict[Kind, tuple[str, str, Outcome]] = {
     "run": ("█", "#", "success"),
+    "next run": ("▚", "%", "success"),
     "server": ("▓", "=", "paused"),
     "foreign": ("▒", "x", "timeout"),
     "other": ("░", "o", "unmeasured"),
@@ -23,6 +24,7 @@ _GLYPHS: dict[Kind, tuple[str, str, Outcome]] = {
 }
 _NAMES: dict[Kind, str] = {
     "run": "run",
+    "next run": "run",
     "server": "server",
     "foreign": "foreign",
     "other": "other",
@@ -172,7 +174,7 @@ def _whole_bar(drawing: Drawing, memory: Memory, width: int) -> list[Piece]:
 
 def _together(kind: Kind, parts: Sequence[Part]) -> str:
     """What holds them: the name of a single run or server, else how many there are."""
-    if kind not in ("run", "server"):
+    if kind not in ("run", "next run", "server"):
         return _NAMES[kind]
     return parts[0].name if len(parts) == 1 else f"{len(parts)} {_NAMES[kind]}s"
 
