@@ -26,10 +26,13 @@ SERVED_SEC = 10.0
 @contextmanager
 def open_control(root: str | None, need: Need) -> Iterator[Control]:
     """The verbs for a root, as a command needs them; see :class:`engine.cli.app.OpenControl`."""
-    from engine.control.root import find_root
+    from engine.cli.output import say
+    from engine.control.root import find_root, note_of_root
     from engine.store.backend_lock import live_backend
 
     found = find_root(root)
+    if note := note_of_root(found, root):
+        say(note)
     if need == "read":
         from engine.control.reader import Reader
 

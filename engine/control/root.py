@@ -23,6 +23,18 @@ def find_root(given: str | None, environ: Mapping[str, str] = os.environ, start:
     return next(marked, None) or _root_of_the_one_backend() or here
 
 
+def note_of_root(
+    root: Path, given: str | None, environ: Mapping[str, str] = os.environ, start: Path | None = None
+) -> str:
+    """Where ``root`` is the live backend's though the current folder has a ``workspace/`` of its own, a
+    sentence that says so; else nothing."""
+    here = (start or Path.cwd()).resolve()
+    named = given or environ.get("EVALTOWER_ROOT") or root in (here, *here.parents)
+    if named or not (here / "workspace").is_dir():
+        return ""
+    return f"the root is {root}, of your one live backend; for the workspace/ here, give --root {here}"
+
+
 def _root_of_the_one_backend() -> Path | None:
     """None where this user has none that lives, or several."""
     from engine.scheduling.ledger import own_backends

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.control.root import find_root
+from engine.control.root import find_root, note_of_root
 
 
 def test_what_is_given_comes_first(tmp_path: Path) -> None:
@@ -38,6 +38,13 @@ def test_without_a_mark_the_root_of_the_one_live_backend(
     here.mkdir()
     with written(tmp_path / "ledger", "/root/of/one"):
         assert find_root(None, {}, here) == Path("/root/of/one")
+        assert note_of_root(Path("/root/of/one"), None, {}, here) == ""
+        (here / "workspace").mkdir()
+        assert note_of_root(Path("/root/of/one"), None, {}, here) == (
+            f"the root is /root/of/one, of your one live backend; for the workspace/ here, give --root {here}"
+        )
+        assert note_of_root(Path("/root/of/one"), "/root/of/one", {}, here) == ""
+        assert note_of_root(here, None, {}, here) == ""
         with written(tmp_path / "ledger", "/root/of/another"):
             assert find_root(None, {}, here) == here
     assert find_root(None, {}, here) == here
