@@ -8,3 +8,8 @@ def number(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.3f}" if abs(value) < 1000 else f"{value:.4g}"
+
+
+def count(number: int, what: str) -> str:
+    """``1 episode``, ``24 episodes``."""
+    return f"{number} {what}" + ("" if number == 1 else "s")

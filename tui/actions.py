@@ -116,7 +116,9 @@ _GLOBAL = (
         ("filters",),
     ),
     Action(
-        "global.back", ("escape",), "Clear the filter, then close what is open, then go back. Never leaves."
+        "global.back",
+        ("escape",),
+        "Show all again that a filter or F hides, then close what is open, then go back. Never leaves.",
     ),
     Action("global.pane_runs", ("1",), "Go to the runs."),
     Action("global.pane_queue", ("2",), "Go to the queue."),

@@ -211,6 +211,8 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         dialog.answer = answer
         self._ahead.hold(asking)
         await self.push_screen(dialog)
+        if self.view is not None:
+            self.view.footer.changed()
         self._ahead.release(asking)
         return await answered
 

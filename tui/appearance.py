@@ -48,8 +48,12 @@ def apply(centre: ControlCentre, drawing: Drawing) -> None:
 
 
 async def choose_theme(centre: ControlCentre) -> None:
-    items = [Item(name, name) for name in THEMES]
-    chosen = await centre.ask(Menu("theme", lambda typed: items))
+    """The one in use under the cursor."""
+    now = centre.drawing.theme
+    items = [Item(name, name, note="in use" if name == now else "") for name in THEMES]
+    menu = Menu("theme", lambda typed: items)
+    menu.list.move(list(THEMES).index(now))
+    chosen = await centre.ask(menu)
     if chosen is not None:
         set_theme(centre, chosen.id)
 

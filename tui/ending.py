@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from engine.control.protocol import Control
 from engine.control.reports import ControlError, RunReport
+from engine.figures import count
 from tui.losses import Left, cancel_lines, delete_lines, left_of, title_of
 from tui.widgets.confirm import Confirm
 from tui.widgets.menu import Item, Menu
@@ -69,7 +70,7 @@ def _choices(runs: list[RunReport], left: list[Left]) -> list[Item]:
         Item("", ", ".join(map(title_of, runs))),
         Item(
             "rest",
-            f"the {unplayed} episodes without a finished row",
+            f"the {count(unplayed, 'episode')} without a finished row",
             key="r",
             shown="r",
             why_not="" if unplayed else "every episode has one",

@@ -17,6 +17,7 @@ from typing import Any
 
 from textual.keys import Keys, _character_to_key
 
+from engine.store.settings import FILE
 from tui.actions import ACTIONS, SCOPE_TITLES, SCOPES, Action, Scope
 
 _MODIFIERS = frozenset({"ctrl", "alt", "shift", "super", "hyper", "meta"})
@@ -29,7 +30,7 @@ class KeymapError(Exception):
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = problems
-        super().__init__("\n".join(f"[keys] {problem}" for problem in problems))
+        super().__init__("\n".join(f"{FILE}: [keys] {problem}" for problem in problems))
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from engine.control.queue_reports import EstimateReport, GpuReport, ResourceEstimate
+from engine.figures import count
 from tui.episode.inks import InkedLine, inked
 from tui.models import gigabytes
 
 _NAMES = {"vram": "GPU memory", "ram": "main memory"}
 
 
-def estimate_lines(report: EstimateReport, gpus: Sequence[GpuReport]) -> list[InkedLine]:
-    """The verdict first, then the figures."""
+def estimate_lines(
+    report: EstimateReport, gpus: Sequence[GpuReport], cores: int | None = None
+) -> list[InkedLine]:
+    """The verdict first, then the figures, and last what admission does not ask: whether there are cores."""
     lines = [_verdict(report, gpus)]
-    return [*lines, inked(_figures(report), "dim")] if report.resources else lines
+    if report.resources:
+        lines.append(inked(_figures(report), "dim"))
+    if cores is not None:
+        few = report.worker_count > cores
+        told = f"{count(report.worker_count, 'worker')} on {count(cores, 'CPU core')}"
+        lines.append(inked(told + ": they take turns" * few, "warn" if few else "dim"))
+    return lines
 
 
 def _verdict(report: EstimateReport, gpus: Sequence[GpuReport]) -> InkedLine:

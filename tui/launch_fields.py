@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from engine.figures import count
 from engine.graph.model import Problem
 from tui.launch_form import LaunchForm, panel_of
 from tui.launch_scoring import AS_THE_RUN, BESIDE, CODES, NONE, asked_text, problem_line
@@ -143,7 +144,7 @@ def _offered(form: LaunchForm) -> list[Field]:
     splits = [str(split) for split in metadata.get("splits") or ()]
     splits = splits or [str(value) for value, _ in panel_options(panel.get("split", {}))]
     counts = metadata.get("episode_counts") or {}
-    options = tuple((split, f"{counts[split]} episodes" if split in counts else "") for split in splits)
+    options = tuple((split, count(counts[split], "episode") if split in counts else "") for split in splits)
     own = "val_unseen" if "val_unseen" in splits else (splits[0] if splits else "the environment's own")
     found = []
     if splits or form.values.get("split"):

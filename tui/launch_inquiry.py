@@ -96,10 +96,10 @@ class Inquiry:
         """Whether the queue is another than the one that was estimated for."""
         return self._estimated_for is not None and snapshot.queue != self._estimated_for
 
-    def about_machine(self, gpus: Sequence[GpuReport]) -> list[InkedLine]:
+    def about_machine(self, gpus: Sequence[GpuReport], cores: int | None) -> list[InkedLine]:
         if isinstance(self._estimate, str):
             return [inked(self._estimate, "dim")] if self._estimate else []
-        return estimate_lines(self._estimate, gpus)
+        return estimate_lines(self._estimate, gpus, cores)
 
     def about_graph(self) -> list[InkedLine]:
         if self._check is None:

@@ -90,8 +90,8 @@ class Looker:
         if not self._problems:
             self._last_good = f"{self._clock.now():%H:%M:%S}"
             return ""
-        since = f"; data of {self._last_good}" if self._last_good else ""
-        return next(iter(self._problems.values())) + since
+        since = f"data of {self._last_good}; " if self._last_good else ""
+        return since + next(iter(self._problems.values()))
 
     def _is_due(self, what: str, every: float) -> bool:
         now = self._clock.monotonic()

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.control.reports import RunReport
+from engine.figures import count
 from engine.store.records import EpisodeRow
 from tui.models import Snapshot, age_sec, duration
 
@@ -33,7 +34,7 @@ def _cost(run: RunReport, snapshot: Snapshot) -> list[str]:
     if run.status == "pending":
         waiting = snapshot.queued(run.run_id)
         place = f", place {waiting.position} in the queue" if waiting else ""
-        kept = f"; its {done} finished episodes are kept" if done else ""
+        kept = f"; what it finished is kept: {count(done, 'episode')}" if done else ""
         return [f"waits{place}: nothing of it runs{kept}; R queues it again"]
     lines = []
     workers = run.progress.workers if run.progress else []
@@ -43,7 +44,7 @@ def _cost(run: RunReport, snapshot: Snapshot) -> list[str]:
         lines.append(f"lost: {count(len(flying), 'episode')} in flight, {count(steps, 'step')}")
     else:
         lines.append("lost: what it is doing now, no finished episode")
-    lines.append(f"kept: {done} of {total} episodes, {_spent(run, snapshot)}")
+    lines.append(f"kept: {done} of {count(total, 'episode')}, {_spent(run, snapshot)}")
     lines.append(f"R resumes the other {max(0, total - done)} in the same run")
     return lines
 
@@ -77,7 +78,3 @@ def delete_lines(run: RunReport) -> list[str]:
         f"  {count(done, 'finished episode')}: numbers, logs and images",
         f"  {run.path} is removed from the disk; nothing brings it back",
     ]
-
-
-def count(number: int, what: str) -> str:
-    return f"{number} {what}" + ("" if number == 1 else "s")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.control.comparing import ComparedRun, CompareReport
-from engine.figures import number
+from engine.figures import count, number
 from engine.statistics.budget import HEADLINES
 from engine.statistics.comparison import Comparison, MetricComparison
 from engine.statistics.contrast import Contrast, Flip
@@ -74,7 +74,7 @@ def flipped_of(difference: Difference | None) -> list[Flipped]:
 def run_text(run: ComparedRun) -> str:
     """``20260518_141000 navA toy_follow completed, 40 episodes``."""
     name = f" {run.label}" if run.label else ""
-    return f"{run.run_id}{name} {run.graph_name} {run.status}, {run.episodes} episodes"
+    return f"{run.run_id}{name} {run.graph_name} {run.status}, {count(run.episodes, 'episode')}"
 
 
 def notes_of(report: CompareReport) -> list[str]:
@@ -98,7 +98,9 @@ def told(difference: Difference) -> list[str]:
         f"{metric.metric}: {letter} {number(found.right)}, A {number(found.left)}, difference"
         f" {signed(found.difference.mean)}{_interval(found, ' ')}; {_p(found)}"
     )
-    moved = f"higher in {found.higher} episodes, lower in {found.lower}, equal in {found.equal}; {pairs}"
+    moved = (
+        f"higher in {count(found.higher, 'episode')}, lower in {found.lower}, equal in {found.equal}; {pairs}"
+    )
     return [head, _verdict(found, letter), moved]
 
 
@@ -132,7 +134,8 @@ def _verdict(found: Contrast, letter: str) -> str:
     if found.more_episodes is None:
         return "unsettled: so few episodes do not say how many would settle it"
     seen = f"; these would have shown one of {number(found.detectable)}" if found.detectable else ""
-    return f"unsettled: about {found.more_episodes:,} more episodes would settle it{seen}"
+    plural = "" if found.more_episodes == 1 else "s"
+    return f"unsettled: about {found.more_episodes:,} more episode{plural} would settle it{seen}"
 
 
 def _p(found: Contrast) -> str:
@@ -150,7 +153,7 @@ def interval_text(found: Contrast | None) -> str:
 
 
 def _shared(comparison: Comparison) -> str:
-    return f"the same {comparison.shared} episodes"
+    return f"the same {count(comparison.shared, 'episode')}"
 
 
 def _by_letter(note: str, report: CompareReport) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from engine.store.settings import FILE
 from tui.clipboard import Mode
 
 Choice = Literal["auto", "on", "off"]
@@ -33,7 +34,7 @@ class PreferencesError(Exception):
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = problems
-        super().__init__("\n".join(f"[ui] {problem}" for problem in problems))
+        super().__init__("\n".join(f"{FILE}: [ui] {problem}" for problem in problems))
 
 
 def make_preferences(table: Mapping[str, Any]) -> Preferences:

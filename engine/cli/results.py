@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from engine.cli.output import put, put_table, put_wrapped, say
 from engine.cli.progress import clock, interval
-from engine.figures import number
+from engine.figures import count, number
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
@@ -80,8 +80,8 @@ def _put_headline(found: Headline) -> None:
         where = f", the repeats of {shown.groups}"
     known = f"95 % interval {interval(shown)}" if shown.ci95 else "no interval"
     put_wrapped(
-        f"{found.metric} {number(shown.mean)}, {known}, from {missing.measured} of {missing.planned}"
-        f" episodes{where}",
+        f"{found.metric} {number(shown.mean)}, {known}, from {missing.measured} of"
+        f" {count(missing.planned, 'episode')}{where}",
         "green",
     )
     if missing.planned > missing.measured:
@@ -129,8 +129,8 @@ def _put_repeats(found: Repeats) -> None:
     )
     tries = f"{found.fewest}" if found.fewest == found.most else f"{found.fewest} to {found.most}"
     put_wrapped(
-        f"pass@k: at least one of k tries passes; pass^k: all of them do. {found.episodes} episodes with"
-        f" {tries} tries each; {found.flaky} passed only sometimes."
+        "pass@k: at least one of k tries passes; pass^k: all of them do."
+        f" {count(found.episodes, 'episode')} with {tries} tries each; {found.flaky} passed only sometimes."
     )
     put()
 
@@ -144,7 +144,7 @@ def _optional(report: RunReport) -> list[list[str]]:
     found = [["until width", told]] if (told := _until_width(report)) else []
     if nonfinite := report.summary.nonfinite:
         told = ", ".join(f"{name} in {count}" for name, count in nonfinite.items())
-        found.append(["not finite", f"{told} of {report.summary.completed_count} episodes"])
+        found.append(["not finite", f"{told} of {count(report.summary.completed_count, 'episode')}"])
     if report.environment:
         found.append(["determinism", report.environment.determinism])
     if report.summary.result_digest:

@@ -194,3 +194,19 @@ async def test_an_episode_is_copied_by_the_name_of_its_folder(tmp_path: Path) ->
     assert copies["copy.command"].splitlines()[0] == f"evaltower log {RUN} ep0001"
     assert copies["copy.error"] == "evaluate: too far"
     assert episode_copies(report, Going(7, "", 0), model, rest)["copy.id"]() == f"{RUN}/ep0007"
+
+
+async def test_what_f_hides_esc_shows_again() -> None:
+    async with pane(mixed_rows(40)) as (app, pilot, table):
+        await pilot.press("F")
+        assert len(table.model) < 40
+        await pilot.press("escape")
+        assert len(table.model) == 40
+        await pilot.press("F", "slash", *"outcome:crash", "enter")
+        assert len(table.model) < 40
+        await pilot.press("escape")
+        assert (len(table.model), table.filter_text) == (40, "")
+        await pilot.press("3", "F")
+        assert says(app, "faults only")
+        await pilot.press("escape")
+        assert not says(app, "faults only")

@@ -44,3 +44,47 @@ async def test_a_form_is_neither_filtered_nor_has_it_faults() -> None:
         await pilot.press("F")
         await until(pilot, lambda: [toast.message for toast in app._notifications] != [])
         assert [toast.message for toast in app._notifications] == ["faults: nothing here can have failed"]
+
+
+async def test_at_80_columns_copying_and_leaving_are_still_there() -> None:
+    app = centre()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        for key in ("1", "2", "4"):
+            await pilot.press(key)
+            footer = text_of(app)[-1]
+            assert "? help" in footer
+            assert "y copy" in footer
+            assert "q leave" in footer
+
+
+@pytest.mark.parametrize(
+    ("keys", "takes"),
+    [
+        (["y"], "j k move  enter choose  esc close"),
+        ([":"], "type to find  enter choose  esc close"),
+        (["x"], "y yes  any other no"),
+        (["X"], "enter answer  esc no"),
+    ],
+)
+async def test_over_a_dialog_the_footer_says_what_that_takes(keys: list[str], takes: str) -> None:
+    app = centre()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press(*keys)
+        await until(pilot, lambda: takes in text_of(app)[-1])
+        assert "q leave" not in text_of(app)[-1]
+        await pilot.press("escape")
+        await until(pilot, lambda: "q leave" in text_of(app)[-1])
+
+
+async def test_a_toast_does_not_cover_what_completes_a_command() -> None:
+    app = centre()
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await settled(pilot)
+        app.tell("something has happened")
+        await pilot.press(":", *"the")
+        await until(pilot, lambda: any("something has happened" in line for line in text_of(app)))
+        lines = text_of(app)
+        assert any("something has happened" in line for line in lines[:6])
+        assert any("Draw in this theme." in line for line in lines)

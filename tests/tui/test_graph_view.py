@@ -10,7 +10,8 @@ from engine.control.outline import outline, same_graph
 from engine.control.reports import CheckReport
 from engine.graph.model import GraphError, Problem
 from tests.fakes.control import FakeControl, fake_report
-from tests.fakes.finished_runs import make_run
+from tests.fakes.finished_runs import fake_row, make_run
+from tests.tui.log_lines import line
 from tests.tui.offers import follow_graph, offering
 from tests.tui.screen import centre, settled, text_of, until, until_seen
 from tui.episode.inks import text_of as told
@@ -115,3 +116,16 @@ async def test_a_graph_that_cannot_be_found_says_why() -> None:
         await settled(pilot)
         app.open_view("graph", "20200101_000000")
         await until_seen(pilot, "spec.json is not there")
+
+
+async def test_from_a_log_it_is_the_graph_of_that_run(tmp_path: Path) -> None:
+    run = make_run(tmp_path, rows=[fake_row(0)], logs={0: [line(0, "reset")]})
+    app = centre(offering(FakeControl(tmp_path, [fake_report("20260518_130000")])))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        app.open_log(run.run_id, "ep0000")
+        await until_seen(pilot, "reset")
+        await pilot.press("colon", *"graph", "enter")
+        await until(pilot, lambda: isinstance(app.view, GraphView))
+        assert app.view is not None
+        assert app.view.target == run.run_id

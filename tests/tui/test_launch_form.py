@@ -230,3 +230,16 @@ def test_an_unknown_figure_names_what_is_not_measured() -> None:
     unknown = ResourceEstimate(estimate_mb=None, uncalibrated=["policy", "run"])
     report = msgspec.structs.replace(FITS, resources={"vram": unknown})
     assert "unknown GPU memory (policy, run not yet measured)" in text_of(estimate_lines(report, ())[1])
+
+
+@pytest.mark.parametrize(
+    ("workers", "cores", "told", "ink"),
+    [
+        (1, 1, "1 worker on 1 CPU core", "dim"),
+        (8, 2, "8 workers on 2 CPU cores: they take turns", "warn"),
+    ],
+)
+def test_the_estimate_names_the_cores(workers: int, cores: int, told: str, ink: str) -> None:
+    last = estimate_lines(msgspec.structs.replace(FITS, worker_count=workers), fake_gpus(), cores)[-1]
+    assert text_of(last) == told
+    assert last[0][1] == ink

@@ -131,7 +131,7 @@ async def test_without_a_backend_what_was_seen_stays_and_is_dated() -> None:
     await watched.store.look()
     control.refuses["queue"] = NoBackendError("no backend answers for this root")
     seen = await watched.look_later()
-    assert seen.problem == "no backend answers for this root; data of 14:30:00"
+    assert seen.problem == "data of 14:30:00; no backend answers for this root"
     assert len(seen.queue.queued) == 2
     del control.refuses["queue"]
     assert (await watched.look_later()).problem == ""
@@ -141,7 +141,7 @@ async def test_an_error_that_nobody_thought_of_is_a_problem_and_not_the_end() ->
     control = busy_control()
     control.refuses["resources"] = ValueError("strange")
     seen = await Watched(control).store.look()
-    assert seen.problem.startswith("machine cannot be read: strange")
+    assert seen.problem.endswith("; machine cannot be read: strange")
     assert seen.backend is not None
 
 

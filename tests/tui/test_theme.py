@@ -5,7 +5,7 @@ from rich.cells import cell_len
 from textual.app import App
 from textual.color import Color
 
-from tests.tui.screen import centre, settled
+from tests.tui.screen import centre, settled, until_seen
 from tui.appearance import first_drawing
 from tui.preferences import Preferences, PreferencesError, make_preferences
 from tui.restoring import kept_state
@@ -108,3 +108,13 @@ def test_every_problem_of_the_preferences_is_told() -> None:
     assert images.startswith("images: ")
     assert name == "there is no key 'mous': did you mean 'mouse'?"
     assert theme.startswith("theme: there is no 'pink': there are tower-dark, ")
+
+
+async def test_the_theme_in_use_is_marked_among_all() -> None:
+    app = centre(preferences=Preferences(theme="colour-blind"))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settled(pilot)
+        await pilot.press(":", *"theme", "enter")
+        await until_seen(pilot, "colour-blind  in use")
+        await pilot.press("enter")
+        assert app.drawing.theme == "colour-blind"

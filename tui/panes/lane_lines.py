@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from rich.style import Style
 
-from engine.figures import number
+from engine.figures import count, number
 from engine.store.records import EpisodeRow, WorkerProgress
 from tui.drawing import Drawing, Piece, fit
 from tui.episode.scores import detail_text
@@ -124,7 +124,7 @@ def now_text(drawing: Drawing, lane: Lane, lanes: Lanes) -> tuple[str, Style]:
     """What the worker does, or what became of its episodes."""
     if lane.idle_sec is None or lane.now is None:
         faults = f", {lane.faults} with faults" if lane.faults else ""
-        return f"{len(lane.blocks)} episodes{faults}", drawing.dim
+        return f"{count(len(lane.blocks), 'episode')}{faults}", drawing.dim
     doing = _doing(lane.now)
     if lane.stalled and lanes.start is not None:
         since = lanes.start + timedelta(seconds=lanes.span - lane.idle_sec)

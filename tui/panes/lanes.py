@@ -133,6 +133,13 @@ class LanesPane(DrawnPane):
         waits = not self._detail.loaded and report.summary.completed_count
         return "reading…" if waits else "no episode has begun"
 
+    def show_all(self) -> bool:
+        hides = self.seen.faults_only
+        if hides:
+            self.seen.toggle_faults()
+            self.changed()
+        return hides
+
     def facts(self) -> set[Fact]:
         return {"faults", "row", "episode"} if self.seen.block is not None else {"faults"}
 

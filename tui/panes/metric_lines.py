@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 from engine.control.results import Results
-from engine.figures import number
+from engine.figures import count, number
 from engine.statistics.budget import Headline
 from engine.statistics.intervals import Estimate, Interval
 from engine.statistics.missingness import Missingness
@@ -100,7 +100,7 @@ def _headline(drawing: Drawing, found: Headline, width: int, *, over: bool) -> l
             [
                 (f"{found.metric} {number(shown.mean)}", drawing.strong),
                 (f"  {interval(shown)}", drawing.good),
-                (f"  {missing.measured} of {missing.planned} episodes", drawing.plain),
+                (f"  {missing.measured} of {count(missing.planned, 'episode')}", drawing.plain),
                 (f", {told}" if (told := grouped(shown)) else "", drawing.dim),
             ]
         ]
@@ -151,8 +151,8 @@ def _tasks(drawing: Drawing, table: TaskTable, width: int, *, withheld: bool) ->
 def _repeats(drawing: Drawing, found: Repeats, width: int) -> list[Line]:
     tries = f"{found.fewest}" if found.fewest == found.most else f"{found.fewest} to {found.most}"
     told = (
-        f"{found.episodes} episodes, {tries} tries each, {found.flaky} passed only sometimes; pass@k: at"
-        " least one of k tries passes, pass^k: all of them"
+        f"{count(found.episodes, 'episode')}, {tries} tries each, {found.flaky} passed only sometimes;"
+        " pass@k: at least one of k tries passes, pass^k: all of them"
     )
     lines: list[Line] = [[(line, drawing.dim)] for line in wrapped(told, width)]
     heads = f"{'k':>3}  {'pass@k':>{MEAN}} {'95 % interval':<{SPAN}} {'pass^k':>{MEAN}} 95 % interval"

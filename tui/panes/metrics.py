@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from engine.figures import count
 from engine.store.records import VERDICT
 from engine.store.strict_json import encode_indented
 from tui.actions import Fact
@@ -67,8 +68,8 @@ class MetricsPane(ScrolledPane):
         """What bears on the numbers beside."""
         summary = detail.report.summary
         notes = [
-            f"{name} was not finite in {count} of {summary.completed_count} episodes"
-            for name, count in summary.nonfinite.items()
+            f"{name} was not finite in {lost} of {count(summary.completed_count, 'episode')}"
+            for name, lost in summary.nonfinite.items()
         ]
         if stop := summary.early_stop:
             notes.append(

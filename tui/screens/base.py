@@ -113,6 +113,13 @@ class Pane(Widget, inherit_bindings=False):
     def set_filter(self, typed: str) -> None:
         """While it is typed. Raises FilterError with what to tell."""
 
+    def show_all(self) -> bool:
+        """Take away whatever hides some of it; whether anything did."""
+        if not self.filter_text:
+            return False
+        self.set_filter("")
+        return True
+
     def redraw(self) -> None:
         """Paint anew the lines that are not as they were."""
         width, height = self.content_size
@@ -185,6 +192,11 @@ class View(Screen[None], inherit_bindings=False):
     def targets(self) -> list[RunReport]:
         """The runs that an action is about: the marked ones, else the one under the cursor."""
         return []
+
+    @property
+    def shown_run(self) -> str:
+        """The run that all of this is about, where there is one that its targets do not name."""
+        return ""
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
@@ -267,8 +279,7 @@ class View(Screen[None], inherit_bindings=False):
         return problem
 
     def _back(self) -> None:
-        if self.pane is not None and self.pane.filter_text:
-            self.pane.set_filter("")
+        if self.pane is not None and self.pane.show_all():
             self.bars_changed()
         else:
             self.centre.back()

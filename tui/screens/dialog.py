@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from textual import events
@@ -18,10 +18,11 @@ T = TypeVar("T")
 class Dialog(ModalScreen[T | None], inherit_bindings=False):
     """Opened by ``await app.ask(dialog)``, which gives what :meth:`dismiss` was told; None: it was left.
 
-    answer: told that, before the next key is taken.
+    answer: told that, before the next key is taken. takes: keys and what they do, for the footer.
     """
 
     AUTO_FOCUS = ""
+    takes: Sequence[tuple[str, str]] = ()
     answer: Callable[[T | None], None] = staticmethod(lambda value: None)
 
     @property

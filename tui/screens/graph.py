@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textual import events
@@ -13,11 +12,11 @@ from textual.containers import Container
 from engine.control.outline import Outline, OutlineNode, outline
 from engine.control.protocol import Control
 from engine.control.reports import CheckReport, ControlError
+from engine.figures import count
 from engine.graph.model import GraphError, Problem
 from engine.store.rundir import RunDir, RunDirError, runs_folder
 from tui.episode.inks import inked
 from tui.graph_lines import node_lines, overview_lines, problems_of
-from tui.losses import count
 from tui.panes.nodes import NodesPane
 from tui.screens.base import Copies, Pane, View
 from tui.widgets.lines_view import LinesView
@@ -145,9 +144,10 @@ class GraphView(View):
 
 
 async def open_graph(centre: ControlCentre) -> None:
-    """Of the run under the cursor; else of a saved graph that is chosen."""
-    for report in centre.targets[:1]:
-        centre.open_view("graph", Path(report.path).name)
+    """Of the run that is shown, or under the cursor; else of a saved graph that is chosen."""
+    shown = centre.view.shown_run if centre.view is not None else ""
+    for run_id in [shown] if shown else [report.run_id for report in centre.targets[:1]]:
+        centre.open_view("graph", run_id)
         return
     try:
         entries = await asyncio.to_thread(centre.control.graphs)

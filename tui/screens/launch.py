@@ -298,7 +298,11 @@ class LaunchView(View):
 
     def _machine(self) -> list[InkedLine]:
         resources = self.centre.snapshot.resources
-        notes = self.inquiry.about_machine(resources.gpus if resources else ())
+        notes = (
+            self.inquiry.about_machine(resources.gpus, resources.host.cpu_count)
+            if resources
+            else self.inquiry.about_machine((), None)
+        )
         kept = inked(f"also taken over: {', '.join(self.form.kept)}", "dim")
         return [*notes, kept] if self.form.kept else notes
 

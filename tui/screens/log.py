@@ -101,6 +101,13 @@ class LogScreen(View):
     def detail(self) -> Detail | None:
         return self.record.detail
 
+    @property
+    def shown_run(self) -> str:
+        """Nothing where it lies in another root."""
+        run = self.session.place.run if self.session.place is not None else None
+        here = runs_folder(self.centre.control.root)
+        return run.run_id if run is not None and run.path.resolve().parent == here.resolve() else ""
+
     def crumbs(self) -> str:
         place = self.session.place
         if place is None:

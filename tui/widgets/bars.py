@@ -13,6 +13,7 @@ from textual.widget import Widget
 from tui.drawing import Piece, strip_of
 from tui.keymap import HelpLine, shown_key
 from tui.models import Snapshot, duration, stalled_workers
+from tui.screens.dialog import Dialog
 
 if TYPE_CHECKING:
     from tui.app import ControlCentre
@@ -20,6 +21,12 @@ if TYPE_CHECKING:
 
 GAP = "  "
 _FIRST = {"global.open": 0, "global.help": 0, "global.previous_view": 0}
+_KEPT = ("global.copy", "global.leave")
+"""Shown however narrow it is."""
+
+
+def _width(offer: tuple[str, str]) -> int:
+    return cell_len(f" {offer[0]} {offer[1]} ")
 
 
 class _Bar(Widget, inherit_bindings=False):
@@ -105,19 +112,32 @@ class Footer(_Bar):
         right = [(f"{text} ", drawing.warn) for text in self._notes()]
         room = self.size.width - sum(cell_len(text) for text, _ in right) - 1
         left: list[Piece] = []
-        for line in self._lines():
-            key = shown_key(self.centre.keymap.keys(line.action.id)[0])
-            piece = f" {key} ", f"{line.action.label} "
-            if (room := room - cell_len("".join(piece))) < 0:
-                break
-            left += [(piece[0], drawing.key), (piece[1], Style.null())]
+        for key, label in self._fitting(room):
+            left += [(f" {key} ", drawing.key), (f"{label} ", Style.null())]
         return self._apart(left, right)
 
-    def _lines(self) -> list[HelpLine]:
-        """What opens comes first, then what this place has, then everything else."""
+    def _fitting(self, room: int) -> list[tuple[str, str]]:
+        """Keys and what they do, as many as there is room for; those of _KEPT last, and in any case."""
+        top = self.app.screen
+        offered, kept = (list(top.takes), []) if isinstance(top, Dialog) else self._offered()
+        room -= sum(map(_width, kept))
+        fitting = []
+        for each in offered:
+            if (room := room - _width(each)) < 0:
+                break
+            fitting.append(each)
+        return [*fitting, *kept]
+
+    def _offered(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
+        """What opens comes first, then what this place has, then everything else; and those of _KEPT."""
         lines = self.centre.keymap.footer(*self.view.scopes)
         able = [line for line in lines if self.view.why_not(line.action) is None]
-        return sorted(able, key=lambda line: _FIRST.get(line.action.id, 1 + (line.action.scope == "global")))
+        able.sort(key=lambda line: _FIRST.get(line.action.id, 1 + (line.action.scope == "global")))
+        keep = [line for line in able if line.action.id in _KEPT]
+        return [self._told(line) for line in able if line not in keep], list(map(self._told, keep))
+
+    def _told(self, line: HelpLine) -> tuple[str, str]:
+        return shown_key(self.centre.keymap.keys(line.action.id)[0]), line.action.label
 
     def _notes(self) -> list[str]:
         centre = self.centre

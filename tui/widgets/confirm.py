@@ -36,6 +36,8 @@ class Confirm(Dialog[bool]):
         super().__init__()
         self._heading, self._question, self._typed = title, question, typed
         self._line = Line(keys=self._key) if typed else None
+        answers = (("enter", "answer"), ("esc", "no")) if typed else (("y", "yes"), ("any other", "no"))
+        self.takes = (*answers, ("up down", "scroll"))
         self._area = VerticalScroll(Text("\n".join(lines)), can_focus=False)
 
     def compose(self) -> ComposeResult:

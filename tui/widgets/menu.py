@@ -129,7 +129,8 @@ class Menu(Dialog[Chosen]):
     Menu.bottom { align: left bottom; }
     Menu > Vertical { width: 96%; max-width: 100; height: auto; max-height: 90%; border: round $primary;
                       background: $background; }
-    Menu.bottom > Vertical { width: 100%; max-width: 100%; max-height: 60%; }
+    Menu.bottom ToastRack { dock: top; margin: 1 0 0 0; }
+    Menu.bottom > Vertical { margin-bottom: 1; width: 100%; max-width: 100%; max-height: 60%; }
     Menu MenuList { max-height: 100%; }
     Menu Static { height: 1; }
     """
@@ -143,6 +144,8 @@ class Menu(Dialog[Chosen]):
         self._prefix = prefix
         self.list = MenuList(source(typed or ""))
         self.line = Line(typed, keys=self._key, changed=self._typed) if typed is not None else None
+        how = [("type", "to find")] if self.line is not None else [("j k", "move")]
+        self.takes = (*how, ("enter", "choose"), ("esc", "close"))
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:

@@ -19,6 +19,8 @@ class Notice(Dialog[None]):
     Notice Static { height: auto; }
     """
 
+    takes = (("y", "copy"), ("j k", "scroll"), ("esc", "close"))
+
     def __init__(self, title: str, text: str) -> None:
         super().__init__()
         self._heading, self._text = title, text
@@ -26,7 +28,6 @@ class Notice(Dialog[None]):
 
     def compose(self) -> ComposeResult:
         self._area.border_title = plain(f" {self._heading} ")
-        self._area.border_subtitle = plain(" y copies, esc closes ")
         yield self._area
 
     async def key(self, event: events.Key) -> None:

@@ -79,6 +79,13 @@ class VirtualTable(Pane, Generic[R]):
         self.model.set_filter(typed)
         self._changed()
 
+    def show_all(self) -> bool:
+        hides = bool(self.filter_text) or self.model.faults_only
+        if hides:
+            self.model.set_faults_only(False)
+            self.set_filter("")
+        return hides
+
     def facts(self) -> set[Fact]:
         found: set[Fact] = {"filters"}
         if self.model.is_fault is not None:

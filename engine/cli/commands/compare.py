@@ -12,7 +12,7 @@ from engine.cli.app import FAILED, App
 from engine.cli.output import Cell, put, put_json, put_table, put_wrapped
 from engine.cli.progress import interval
 from engine.cli.results import STATUS_COLOURS
-from engine.figures import number
+from engine.figures import count, number
 
 if TYPE_CHECKING:
     from engine.control.comparing import CompareReport
@@ -82,7 +82,8 @@ def _put_comparison(comparison: Comparison) -> None:
         return
     if all(contrast.verdict == "same" for _, contrast in found):
         put_wrapped(
-            f"No difference: {comparison.shared} episodes, and every metric is the same in each pair.",
+            f"No difference: {count(comparison.shared, 'episode')}, and every metric is the same in each"
+            " pair.",
             "green",
         )
         put()

@@ -13,6 +13,7 @@ from engine.cli.output import Cell, put, put_json, put_table, say
 from engine.cli.request import build_request, parse_worker_counts, request_options
 from engine.cli.results import STATUS_COLOURS
 from engine.cli.trust import with_trust
+from engine.figures import count
 
 if TYPE_CHECKING:
     from engine.control.protocol import Control
@@ -71,7 +72,7 @@ def _put_report(report: VerifyReport) -> None:
         ],
     )
     put()
-    put(f"{report.verdict}: {report.compared} episodes compared", COLOURS[report.verdict])
+    put(f"{report.verdict}: {count(report.compared, 'episode')} compared", COLOURS[report.verdict])
     if report.difference:
         _put_difference(report.difference)
     put(f"determinism: {report.determinism} (the weakest label of these runs)")
