@@ -121,9 +121,10 @@ def go_on(root: Path, scheduler: Scheduler, cancelling: Cancelling, notices: Not
         if job.cancel_requested_at is not None:
             cancelling.begin(run_id, None)
     ended = [run_id for run_id in running if RunDir(runs_folder(root) / run_id).is_done()]
+    alive = [run_id for run_id in running if run_id not in ended]
     for what, runs in (
         ("ended while no backend lived", ended),
-        ("still under way, and taken up", [run_id for run_id in running if run_id not in ended]),
+        ("were under way when this backend began, and were taken up", alive),
     ):
         if runs:
             notices.add(f"{what}: {listed(runs)}")
