@@ -192,7 +192,8 @@ def _leave_on(*numbers: signal.Signals) -> None:
     "--simulate",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False),
-    help="Schedule on the machine of FILE, whose GPUs are only thought.",
+    help="Schedule on a machine that is only thought. FILE is TOML: ram_mb, [[gpus]] total_mb, [[loads]]"
+    " match vram_mb ram_mb, [[foreign]], [[faults]]; the README has all of it.",
 )
 @click.option("--read-only", is_flag=True, help="The screen changes nothing; nor does it begin a backend.")
 @click.option("--take-over", hidden=True)

@@ -161,6 +161,17 @@ def test_what_is_no_simulation(tmp_path: Path, text: str, problem: str) -> None:
     assert str(refused.value).startswith(f"{path}: ")
 
 
+def test_the_readme_holds_one_with_everything_there_is(tmp_path: Path) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    text = (
+        readme.partition("### A machine that is only thought")[2].partition("```toml")[2].partition("```")[0]
+    )
+    path = tmp_path / "machine.toml"
+    path.write_text(text)
+    found = read_simulation(path)
+    assert all((found.gpus, found.loads, found.foreign, found.faults))
+
+
 def test_no_file(tmp_path: Path) -> None:
     with pytest.raises(SimulationError, match="No such file"):
         read_simulation(tmp_path / "none.toml")
