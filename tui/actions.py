@@ -44,7 +44,6 @@ Fact = Literal[
     "scored",
     "shared nodeset",
     "loaded server",
-    "waiting",
     "match",
     "image",
     "file",
@@ -68,7 +67,6 @@ WHY_NOT: Mapping[Fact, str] = {
     "scored": "the episode is not scored",
     "shared nodeset": "every worker of a run has its own process of this nodeset",
     "loaded server": "it is not loaded",
-    "waiting": "the run does not wait to be told",
     "match": "nothing was searched, or nothing matches",
     "image": "the row has no image",
     "file": "the row has no file",
@@ -217,6 +215,13 @@ _EPISODES = (
 )
 
 _LOG = (
+    Action(
+        "log.filter",
+        ("/",),
+        "Search for a regex, hide by !regex, node:NAME, !node:NAME, step:3-9, ms>100, error, warning.",
+        "filter",
+        ("filters",),
+    ),
     Action("log.next_error", ("e",), "Go to the next error.", "next error"),
     Action("log.previous_error", ("E",), "Go to the error before."),
     Action("log.next_warning", ("w",), "Go to the next warning."),
@@ -279,9 +284,9 @@ _FORM = (
 )
 
 _PLAY = (
-    Action("play.step", ("n", "space"), "Take the next step.", "step", ("writable", "waiting")),
-    Action("play.steps", ("N",), "Take the next ten steps.", "10 steps", ("writable", "waiting")),
-    Action("play.run", ("c",), "Go on to the end.", "go on", ("writable", "waiting")),
+    Action("play.step", ("n", "space"), "Take the next step.", "step", ("writable", "live run")),
+    Action("play.steps", ("N",), "Take the next ten steps.", "10 steps", ("writable", "live run")),
+    Action("play.run", ("c",), "Go on to the end.", "go on", ("writable", "live run")),
     Action("play.stop", ("x",), "End it; what was played stays on disk.", "end", ("writable", "live run")),
 )
 

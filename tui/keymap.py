@@ -69,9 +69,9 @@ class Keymap:
         return "  ".join(shown_key(key) for key in self._keys[action_id])
 
     def footer(self, *scopes: Scope) -> list[HelpLine]:
-        """What the footer shows in ``scopes``: their own first, then everywhere's."""
-        lines = [line for scope in (*scopes, "global") for line in self._lines(scope)]
-        return [line for line in lines if line.action.label and line.keys]
+        """What the footer shows in ``scopes``: their own first, then everywhere's that they do not cover."""
+        lines = [line for scope in dict.fromkeys((*scopes, "global")) for line in self._lines(scope)]
+        return [line for line in lines if line.action.label and self._reachable(line.action, scopes)]
 
     def help(self, *scopes: Scope) -> list[tuple[str, list[HelpLine]]]:
         """Sections of (title, lines): ``scopes``, then everywhere, without what a scope covers there."""

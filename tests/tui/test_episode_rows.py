@@ -80,7 +80,7 @@ def test_matches_are_counted_among_what_is_shown_and_go_round(tmp_path: Path) ->
     rows.set_filter(None)
     rows.set_only_matches(True)
     assert _numbers(rows) == [1, 2, 4, 7, 10]
-    rows.forget_matches()
+    rows.forget_matches(keep=False)
     assert len(rows) == 12
     assert not rows.jump_to_match(forward=True)
 

@@ -178,8 +178,26 @@ async def test_a_filter_and_a_search_are_typed_at_one_prompt(tmp_path: Path) -> 
         assert log.at == 4
         await log.press("ampersand")
         assert log.says("2 of 12 rows")
-        await log.press("escape", "escape")
+        await log.press("escape")
         assert log.says("12 rows,")
+
+
+async def test_what_must_not_be_there_hides_rows(tmp_path: Path) -> None:
+    async with view(sent(tmp_path)) as log:
+        await log.press("slash")
+        await log.type("!iter_in !/forward|left/")
+        await log.press("enter")
+        await until(log.pilot, lambda: log.screen.session.found_all and log.says("4 of 12 rows"))
+        await log.press("escape")
+        assert log.says("12 rows,")
+
+
+async def test_the_help_says_what_its_filter_takes(tmp_path: Path) -> None:
+    async with view(sent(tmp_path)) as log:
+        assert "".join(log.lines[-1:]).count("/ filter") == 1
+        await log.pilot.press("question_mark", *"hide", "space", "by")
+        await until(log.pilot, lambda: log.says("!regex, node:NAME, !node:NAME, step:3-9, ms>100"))
+        assert not log.says("field:value")
 
 
 async def test_a_filter_that_cannot_be_is_told_while_it_is_typed(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tui.log_lines import encode, line, write_log
+from tui.logfile import search as search_module
 from tui.logfile.filters import FilterError, LogFilter, node_totals, parse_filter, select
 from tui.logfile.follow import follow
 from tui.logfile.index import LogIndex
@@ -25,8 +26,9 @@ def _index(path: Path, *lines: dict) -> LogIndex:
     return index
 
 
-async def _rows(index: LogIndex, text: str, first: int = 0) -> list[int]:
-    return [row async for found in search(index, Query(text), first) for row in found.rows]
+async def _rows(index: LogIndex, text: str, first: int = 0, without: tuple[str, ...] = ()) -> list[int]:
+    query = Query(text, without)
+    return [row async for found in search(index, query, first) for row in found.rows]
 
 
 TEXTS = ['a "quoted" door', "line\nbreak", "Häuser ÄRGER 家", "back\\slash", "DOOR", ""]
@@ -56,10 +58,38 @@ def texts(tmp_path: Path) -> LogIndex:
         ("/door$/", []),
         ("/^{.*}$/", [0, 1, 2, 3, 4, 5]),
         ("no such", []),
+        (r"^{.*do+r", [0, 4]),
+        ("h.+user|quoted", [0, 2]),
+        ('"quoted" (', []),
+        ("(unclosed", []),
     ],
 )
 async def test_what_is_found(texts: LogIndex, query: str, rows: list[int]) -> None:
     assert await _rows(texts, query) == rows
+
+
+@pytest.mark.parametrize(
+    ("query", "without", "rows"),
+    [
+        ("", ("door",), [1, 2, 3, 5]),
+        ("", ("DOOR", "h..user"), [0, 1, 3, 5]),
+        ("door", ("quoted",), [4]),
+        ("", ('/"step":[0-4]/',), [5]),
+    ],
+)
+async def test_what_does_not_hold_it(
+    texts: LogIndex, query: str, without: tuple[str, ...], rows: list[int]
+) -> None:
+    assert await _rows(texts, query, without=without) == rows
+
+
+async def test_a_regex_that_takes_too_long_ends_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search_module, "PART_SEC", 0.2)
+    index = _index(tmp_path / "log.jsonl", line(0, "a" * 60))
+    with pytest.raises(SearchError, match="takes too long"):
+        await _rows(index, "(a+)+b")
 
 
 async def test_a_search_goes_on_from_a_row_to_the_end_as_it_was(texts: LogIndex) -> None:
@@ -121,7 +151,7 @@ def test_a_plain_search_finds_what_is_in_a_line(
     with pytest.MonkeyPatch.context() as patch:
         said: list[str] = []
         patch.setattr("sys.stdout.write", said.append)
-        child_main(str(path), "0", "0", str(path.stat().st_size), os.fsdecode(needle), "", "")
+        child_main(str(path), "0", "0", str(path.stat().st_size), "60", "+.." + os.fsdecode(needle))
     assert [int(word) for text in said for word in text.split()[1:]] == [
         number for number, text in enumerate(lines) if needle in text
     ]
@@ -137,6 +167,9 @@ FILTERS = {
     'red "a  b" door': LogFilter(text="red a  b door"),
     r"/\d+ can't/": LogFilter(text=r"/\d+ can't/"),
     "node: error:": LogFilter(text="node: error:"),
+    "ValueError: no http://x a=b": LogFilter(text="ValueError: no http://x a=b"),
+    '!door !"a  b" red !error': LogFilter(text="red", without=("door", "a  b"), no_errors=True),
+    "!warnings ! x": LogFilter(text="! x", no_warnings=True),
 }
 
 
@@ -201,6 +234,24 @@ def test_totals_of_nodes_begin_with_the_slowest(tmp_path: Path) -> None:
     totals = [(node.node_id, node.firings, node.errors, node.total_ms) for node in node_totals(index)]
     assert totals == [("b", 1, 0, 9.0), ("a", 2, 1, 3.0)]
     assert numpy.isclose(sum(node.total_ms for node in node_totals(index)), 12)
+
+
+@pytest.mark.parametrize("typed", ["outcome:fail", "reward>1", "!task:x"])
+def test_a_field_that_there_is_not_is_refused_with_those_that_there_are(typed: str) -> None:
+    with pytest.raises(FilterError, match=rf"there are node, step, ms; /{typed}/ searches"):
+        parse_filter(typed)
+
+
+@pytest.mark.parametrize("typed", ["step>3", "!step:3", "ms:4", "node>x", "!ms>3"])
+def test_a_field_in_a_form_that_it_does_not_have_is_refused_with_its_forms(typed: str) -> None:
+    with pytest.raises(FilterError, match=f"{typed} is none of {typed.strip('!').rstrip(':>34x')}"):
+        parse_filter(typed)
+
+
+def test_rows_without_errors(tmp_path: Path) -> None:
+    index = _index(tmp_path / "l", line(0, "a"), line(0, "b", error="x"), line(1, "a"))
+    assert select(index, LogFilter(no_errors=True)).tolist() == [0, 2]
+    index.close()
 
 
 async def test_following_tells_of_new_rows_and_of_another_file(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ async def test_it_steps_goes_on_and_ends_as_its_keys_say(tmp_path: Path) -> None
     control, clock = playing(tmp_path), FakeClock()
     app = centre(control, clock=clock)
     async with app.run_test(size=(80, 24)) as pilot:
-        view = await opened(pilot)
+        await opened(pilot)
         assert "n step" in text_of(app)[-1]
         await until_seen(pilot, "reset")
         control.answers["play_step"] = waits(1)
@@ -75,8 +76,8 @@ async def test_it_steps_goes_on_and_ends_as_its_keys_say(tmp_path: Path) -> None
         control.answers["play_run"] = waits(11, waiting=False)
         await pilot.press("c")
         await until_seen(pilot, "goes on in step 11 of 60")
-        assert "waiting" not in view.facts()
         await pilot.press("n")
+        assert not app._notifications
         control.answers["play_stop"] = waits(11, status="cancelled", waiting=False)
         await pilot.press("x")
         await until_seen(pilot, "over: cancelled")
@@ -113,6 +114,35 @@ async def test_what_the_backend_refuses_is_told_and_it_stands_as_before(tmp_path
         await pilot.press("n")
         await until(pilot, lambda: app._notifications)
         await until_seen(pilot, "before step 0 of 60")
+
+
+async def test_a_step_that_is_asked_for_while_one_is_taken_follows_it(tmp_path: Path) -> None:
+    control, clock = playing(tmp_path), FakeClock()
+    app = centre(control, clock=clock)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        control.answers["play_step"] = waits(1, waiting=False)
+        await pilot.press("space")
+        await until_seen(pilot, "goes on in step 1 of 60")
+        await pilot.press("space", "space", "N", "space")
+        assert [call for call in control.calls if call[0] == "play_step"] == [("play_step", RUN, 1)]
+        control.answers["play_step"] = control.answers["play_state"] = waits(1)
+        clock.advance(0.6)
+        await until(pilot, lambda: len(control.calls) == 2)
+        clock.advance(0.6)
+        await until_seen(pilot, "before step 1 of 60")
+        assert not app._notifications
+    assert control.calls == [("play_step", RUN, 1)] * 2
+
+
+async def test_before_the_first_firing_nothing_is_said_to_be_read(tmp_path: Path) -> None:
+    control = playing(tmp_path)
+    shutil.rmtree(tmp_path / "outputs")
+    app = centre(control)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await opened(pilot)
+        await until_seen(pilot, "no node has fired yet")
+        assert not any("reading" in row for row in text_of(app))
 
 
 async def test_a_play_begins_with_a_form_for_one_episode(tmp_path: Path) -> None:

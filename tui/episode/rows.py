@@ -155,11 +155,12 @@ class LogRows:
         else:
             self._find_hits()
 
-    def forget_matches(self) -> None:
+    def forget_matches(self, *, keep: bool) -> None:
+        """Before another search; ``keep``: still show only what it finds."""
         self.matches = array("q")
         self._hits = self.matches
         if self.only_matches:
-            self.only_matches = False
+            self.only_matches = keep
             self._select()
 
     def grown(self) -> None:
@@ -179,14 +180,14 @@ class LogRows:
             self._hits = sorted(set(self.matches).intersection(self._shown))
 
     def _select(self) -> None:
-        structured = self.filter is not None and bool(replace(self.filter, text=""))
+        structured = self.filter is not None and bool(replace(self.filter, text="", without=()))
         self._seen = self.index.rows
         if not structured and not self.errors_only:
             self._shown = self.matches if self.only_matches else None
         else:
             from tui.logfile.filters import LogFilter, select
 
-            wanted = replace(self.filter or LogFilter(), text="")
+            wanted = replace(self.filter or LogFilter(), text="", without=())
             selected = select(self.index, replace(wanted, errors=wanted.errors or self.errors_only)).tolist()
             if self.errors_only and self.verdict is not None and not self.index.is_error(self.verdict):
                 insort(selected, self.verdict)
@@ -208,8 +209,8 @@ def parse(typed: str) -> LogFilter:
 
     try:
         wanted = filters.parse_filter(typed)
-        if wanted.text:
-            Query(wanted.text).pattern()
+        if query := Query(wanted.text, wanted.without):
+            query.terms()
     except (filters.FilterError, SearchError) as error:
         raise FilterError(str(error)) from None
     return wanted

@@ -23,9 +23,9 @@ TYPING_SEC = 0.15
 class LogSession:
     """One place at a time. All methods belong to the loop; ``changed`` is called on it.
 
-    rows: None until there is a log. whole: it was indexed to its end once. following: the cursor stays on the
-    newest row. torn: bytes of a last line without its end. found_all: the search is through. verdict: why it
-    failed, where that is no error.
+    before: what is said while there is no place. rows: None until there is a log. whole: it was indexed to
+    its end once. following: the cursor stays on the newest row. torn: bytes of a last line without its end.
+    found_all: the search is through. verdict: why it failed, where that is no error.
     """
 
     def __init__(self, changed: Callable[[], None], every: float = EVERY_SEC) -> None:
@@ -34,6 +34,7 @@ class LogSession:
         self._tasks: set[asyncio.Task[None]] = set()
         self._search: asyncio.Task[None] | None = None
         self.place: Place | None = None
+        self.before = "reading…"
         self._forget()
 
     def _forget(self) -> None:
@@ -44,7 +45,7 @@ class LogSession:
         self.whole = False
         self.following = False
         self.typed = ""
-        self.query = ""
+        self.query = Query("")
         self.searched = 0.0
         self.search_problem = ""
         self.problem = ""
@@ -89,15 +90,20 @@ class LogSession:
             self.rows.move_to(len(self.rows) - 1)
 
     def set_filter(self, typed: str) -> None:
-        """As it is typed at ``/``: words are searched for, the rest hides rows. Raises FilterError."""
+        """As it is typed at ``/``: words are searched for, and what must not be there and the rest hide rows.
+
+        Raises FilterError.
+        """
         wanted = parse(typed) if typed.strip() else None
         self.typed = typed
         if self.rows is None:
             return
         self.rows.set_filter(wanted)
-        query = wanted.text if wanted else ""
+        query = Query(wanted.text, wanted.without) if wanted else Query("")
         if query != self.query:
-            self.query = query
+            before, self.query = self.query, query
+            if query.without or before.without:
+                self.rows.set_only_matches(bool(query.without))
             self._start_search(0, wait=TYPING_SEC)
 
     def _start_search(self, first: int, wait: float = 0.0) -> None:
@@ -105,12 +111,12 @@ class LogSession:
             self._search.cancel()
         self.search_problem = ""
         if first == 0 and self.rows is not None:
-            self.rows.forget_matches()
+            self.rows.forget_matches(keep=bool(self.query.without))
         self.searched = 0.0 if self.query else 1.0
         if self.query:
             self._search = asyncio.get_running_loop().create_task(self._look_for(self.query, first, wait))
 
-    async def _look_for(self, query: str, first: int, wait: float) -> None:
+    async def _look_for(self, query: Query, first: int, wait: float) -> None:
         await asyncio.sleep(wait)
         rows = self.rows
         if rows is None:
@@ -118,7 +124,7 @@ class LogSession:
         self._searched_rows = rows.index.rows
         jumped = first > 0
         try:
-            async with aclosing(search(rows.index, Query(query), first)) as parts:
+            async with aclosing(search(rows.index, query, first)) as parts:
                 async for found in parts:
                     rows.found(found.rows)
                     if (

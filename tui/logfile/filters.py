@@ -14,7 +14,13 @@ from tui.logfile.index import LogIndex
 Rows = NDArray[numpy.int64]
 
 _STEPS = re.compile(r"(\d+)(?:(-)(\d+)?)?")
-_HELP = "node:NAME !node:NAME error warning step:5 step:3-9 step:3- ms>100 ms<5, and words to search for"
+_FIELD = re.compile(r"(!?)([a-z_]+)([:<>])(?!//)(.+)", re.DOTALL)
+_FORMS = {
+    "node": "node:NAME !node:NAME",
+    "step": "step:5 step:3-9 step:3-",
+    "ms": "ms>100 ms<5",
+}
+_HELP = f"{' '.join(_FORMS.values())} error !error warning !warning, and what to search for: a regex, !regex"
 
 
 class FilterError(ValueError):
@@ -23,16 +29,19 @@ class FilterError(ValueError):
 
 @dataclass(frozen=True)
 class LogFilter:
-    """All of it must hold of a row. text: to be searched for by :mod:`tui.logfile.search`, not here."""
+    """All of it must hold of a row. text, without: for :mod:`tui.logfile.search` to look for, not here."""
 
     nodes: tuple[str, ...] = ()
     without_nodes: tuple[str, ...] = ()
     errors: bool = False
     warnings: bool = False
+    no_errors: bool = False
+    no_warnings: bool = False
     steps: tuple[int, int] | None = None
     above_ms: float | None = None
     below_ms: float | None = None
     text: str = ""
+    without: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self != LogFilter()
@@ -56,32 +65,56 @@ def parse_filter(typed: str) -> LogFilter:
         raise FilterError(f"{error}; in a filter there can be {_HELP}") from None
     parts: dict[str, object] = {}
     nodes: list[str] = []
-    without: list[str] = []
+    without_nodes: list[str] = []
     texts: list[str] = []
+    without: list[str] = []
     for word in words:
-        name, colon, value = word.partition(":")
-        if word in ("error", "errors", "warning", "warnings"):
-            parts[word.rstrip("s") + "s"] = True
-        elif name == "node" and value:
-            nodes.append(value)
-        elif name == "!node" and value:
-            without.append(value)
-        elif name == "step" and colon:
-            parts["steps"] = _steps(value)
-        elif word[:3] in ("ms>", "ms<"):
-            parts["above_ms" if word[2] == ">" else "below_ms"] = _number(word[3:])
+        field = _FIELD.fullmatch(word)
+        if flag := re.fullmatch("(!?)(error|warning)s?", word):
+            parts[f"{'no_' if flag[1] else ''}{flag[2]}s"] = True
+        elif field is not None and field[2] == "node" and field[3] == ":":
+            (without_nodes if field[1] else nodes).append(field[4])
+        elif field is not None:
+            name, value = _field(word, *field.groups())
+            parts[name] = value
+        elif word.startswith("!") and len(word) > 1:
+            without.append(word[1:])
         else:
             texts.append(word)
-    return LogFilter(tuple(nodes), tuple(without), text=" ".join(texts), **parts)  # type: ignore[arg-type]
+    return LogFilter(
+        tuple(nodes),
+        tuple(without_nodes),
+        text=" ".join(texts),
+        without=tuple(without),
+        **parts,  # type: ignore[arg-type]
+    )
+
+
+def _field(word: str, inverted: str, name: str, how: str, value: str) -> tuple[str, object]:
+    """What it sets. FilterError where there is no such field, or none of this form."""
+    if name not in _FORMS:
+        raise FilterError(
+            f"there is no field {name!r}: there are {', '.join(_FORMS)}; /{word}/ searches for the text"
+        )
+    if not inverted and name == "step" and how == ":":
+        return "steps", _steps(value)
+    if not inverted and name == "ms" and how in "<>":
+        return "above_ms" if how == ">" else "below_ms", _number(value)
+    raise FilterError(f"{word} is none of {_FORMS[name]}")
 
 
 def select(index: LogIndex, wanted: LogFilter, first: int = 0) -> Rows:
     """The rows from ``first`` on that pass, but for their text; ascending. Milliseconds for a million."""
     count = index.rows
     kept = numpy.ones(count - first, dtype=bool)
-    for rows, asked in ((index.errors, wanted.errors), (index.warnings, wanted.warnings)):
-        if asked:
-            kept &= _flags(numpy.array(rows[:], dtype=numpy.int64), first, count)
+    for rows, asked, refused in (
+        (index.errors, wanted.errors, wanted.no_errors),
+        (index.warnings, wanted.warnings, wanted.no_warnings),
+    ):
+        if asked or refused:
+            flags = _flags(numpy.array(rows[:], dtype=numpy.int64), first, count)
+            kept &= flags if asked else True
+            kept &= ~flags if refused else True
     if wanted.nodes or wanted.without_nodes:
         ids = index.node_ids
         good = numpy.array([_passes(node, wanted) for node in ids], dtype=bool)

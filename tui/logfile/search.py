@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import re
+import signal
 import sys
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
@@ -15,6 +16,10 @@ from tui.logfile.index import LogIndex
 
 _CHILD = Path(__file__).with_name("search_child.py")
 _MAX_LINE = 64 << 20
+_META = re.compile(r"[][\\.^$*+?{}|()]")
+
+PART_SEC = 10.0
+"""A search ends that takes longer for some megabytes: no regex is worth more."""
 
 
 class SearchError(ValueError):
@@ -23,33 +28,45 @@ class SearchError(ValueError):
 
 @dataclass(frozen=True)
 class Query:
-    """What to find in a row's JSON, inputs and outputs included. Without capitals, ASCII's case is ignored.
+    """What a row's JSON must hold, inputs and outputs included, and what it must not (``without``).
 
-    ``/…/`` is a regex, on the line as it stands in the file; anything else is found as it is read.
+    Each is found as it is read, or as a regex on the line as it stands in the file; between slashes, as a
+    regex alone. Without capitals, ASCII's case is ignored.
     """
 
     text: str
+    without: tuple[str, ...] = ()
 
-    @property
-    def is_regex(self) -> bool:
-        return len(self.text) > 2 and self.text.startswith("/") and self.text.endswith("/")
+    def __bool__(self) -> bool:
+        return bool(self.text or self.without)
 
-    @property
-    def ignores_case(self) -> bool:
-        return self.text == self.text.lower()
-
-    def pattern(self) -> str:
-        """For the line as it is in the file. Raises SearchError."""
-        if not self.text:
+    def terms(self) -> list[str]:
+        """As the process that searches takes them. Raises SearchError."""
+        if not self:
             raise SearchError("nothing to search for")
-        if not self.is_regex:
-            return json.dumps(self.text, ensure_ascii=False)[1:-1]
-        pattern = self.text[1:-1]
-        try:
-            re.compile(pattern.encode("utf-8", "surrogateescape"))
-        except (re.error, UnicodeEncodeError, OverflowError, RecursionError) as error:
-            raise SearchError(f"not a regex: {error}") from None
-        return pattern
+        wanted = [f"+{_term(self.text)}"] if self.text else []
+        return [*wanted, *(f"-{_term(text)}" for text in self.without)]
+
+
+def _term(text: str) -> str:
+    case = "i" if text == text.lower() else "."
+    if len(text) > 2 and text.startswith("/") and text.endswith("/"):
+        if problem := _no_regex(text[1:-1]):
+            raise SearchError(f"not a regex: {problem}")
+        return f"{case}r{text[1:-1]}"
+    literal = json.dumps(text, ensure_ascii=False)[1:-1]
+    if not _META.search(text) or _no_regex(text):
+        return f"{case}.{literal}"
+    return f"{case}r{text}|{re.escape(literal)}"
+
+
+def _no_regex(text: str) -> str:
+    """Why it is none; "" where it is one."""
+    try:
+        re.compile(text.encode("utf-8", "surrogateescape"))
+    except (re.error, UnicodeEncodeError, OverflowError, RecursionError) as error:
+        return str(error) or type(error).__name__
+    return ""
 
 
 @dataclass(frozen=True)
@@ -65,12 +82,11 @@ async def search(index: LogIndex, query: Query, first: int = 0) -> AsyncGenerato
 
     Closing the iterator, or cancelling who waits for it, ends the search at once. Raises SearchError.
     """
-    pattern = query.pattern()
+    terms = query.terms()
     if first >= index.rows:
         return
     start = index.starts[first]
     size = index.size - start
-    options = ("i" if query.ignores_case else "", "r" if query.is_regex else "")
     child = await asyncio.create_subprocess_exec(
         *(
             sys.executable,
@@ -81,9 +97,9 @@ async def search(index: LogIndex, query: Query, first: int = 0) -> AsyncGenerato
             str(start),
             str(first),
             str(size),
-            pattern,
-            *options,
+            str(PART_SEC),
         ),
+        *terms,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -94,7 +110,9 @@ async def search(index: LogIndex, query: Query, first: int = 0) -> AsyncGenerato
         async for line in child.stdout:
             done, *rows = map(int, line.split())
             yield Found(tuple(rows), min(1.0, done / size))
-        if await child.wait():
+        if (code := await child.wait()) == -signal.SIGALRM:
+            raise SearchError("it takes too long: a regex that goes back and forth less is faster")
+        if code:
             raise SearchError(await _last_words(child))
     finally:
         with contextlib.suppress(ProcessLookupError):

@@ -72,10 +72,8 @@ def _back(screen: LogScreen) -> None:
         _zoom(screen, on=False)
     elif screen.active != "rows":
         screen.activate("rows")
-    elif screen.session.typed:
+    elif rows is not None and (screen.session.typed or rows.is_filtered):
         screen.session.set_filter("")
-        screen.moved()
-    elif rows is not None and rows.is_filtered:
         rows.set_errors_only(False)
         rows.set_only_matches(False)
         screen.moved()
@@ -173,6 +171,7 @@ _DOES: Mapping[str, Callable[[LogScreen], object]] = {
     "global.focus_previous": _other_part,
     "global.bigger": lambda screen: _zoom(screen, on=True),
     "global.smaller": lambda screen: _zoom(screen, on=False),
+    "log.filter": _filter,
     "global.filter": _filter,
     "global.faults": _errors_only,
     "global.copy": lambda screen: screen.centre.offer_copies(screen.copies()),

@@ -33,6 +33,8 @@ class PlayView(LogScreen):
         super().__init__(target)
         self.run_id = target.partition("/")[0]
         self.report: PlayReport | None = None
+        self.session.before = "no node has fired yet"
+        self._next: Callable[[], None] | None = None
         self._problem = ""
         self._sent = False
         self._to_end = False
@@ -48,18 +50,16 @@ class PlayView(LogScreen):
         found = super().facts()
         if self.report is not None and self.report.status not in OVER:
             found.add("live run")
-            if self.report.waiting and not self._sent:
-                found.add("waiting")
         return found
 
     async def do(self, action_id: str) -> bool:
         match action_id:
             case "play.step":
-                self._tell(partial(_step, self.run_id, 1), "play 1 step")
+                self._tell_when_it_waits(partial(_step, self.run_id, 1), "play 1 step")
             case "play.steps":
-                self._tell(partial(_step, self.run_id, MANY), f"play {MANY} steps")
+                self._tell_when_it_waits(partial(_step, self.run_id, MANY), f"play {MANY} steps")
             case "play.run":
-                self._tell(partial(_run, self.run_id), "play on to the end")
+                self._tell_when_it_waits(partial(_run, self.run_id), "play on to the end")
             case "play.stop":
                 self._tell(partial(_stop, self.run_id), f"end the play {self.run_id}")
             case _:
@@ -82,8 +82,19 @@ class PlayView(LogScreen):
                 self._problem = str(error)
             if self.session.place is None and (place := await asyncio.to_thread(_newest, folder)) is not None:
                 await self.open(place)
+            self._go_on()
             self._say()
             await self.centre.clock.sleep(LOOK_SEC)
+
+    def _tell_when_it_waits(self, call: Callable[[Control], PlayReport], told: str) -> None:
+        """Of what is asked for while it takes a step, the last counts."""
+        self._next = partial(self._tell, call, told)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        if self._next is not None and self.report is not None and self.report.waiting and not self._sent:
+            tell, self._next = self._next, None
+            tell()
 
     def _tell(self, call: Callable[[Control], PlayReport], told: str) -> None:
         self._sent = self._to_end = True
@@ -93,8 +104,10 @@ class PlayView(LogScreen):
     async def _told(self, call: Callable[[Control], PlayReport], told: str) -> None:
         report = await self.centre.verb(call, told)
         self._sent = False
+        self._next = self._next if report is not None else None
         if report is not None:
             self.report = report
+        self._go_on()
         self._say()
 
     def _changed(self) -> None:

@@ -194,6 +194,8 @@ class LogView(Pane):
         session = self._session
         if session.problem:
             return f"{session.problem}{': it is waited for' if session.ending.file is None else ''}"
+        if session.place is None:
+            return session.before
         if self.rows is None or not session.whole:
             return "reading…"
         if self.rows.is_filtered:
