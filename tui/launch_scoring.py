@@ -9,9 +9,9 @@ from typing import Any
 
 from engine.control.reports import RefusedError, problem_text
 from engine.control.scoring import chosen_scoring, problems_of, read_scoring_file, warnings_of
+from engine.figures import count
 from engine.graph.model import Problem
 from tui.episode.inks import InkedLine, inked
-from tui.losses import count
 
 BESIDE, NONE, AS_THE_RUN = "beside the graph", "none", "as the run was"
 """What may stand in the line in place of a file's path."""

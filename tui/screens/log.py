@@ -8,6 +8,7 @@ from collections.abc import Callable
 from textual.app import ComposeResult
 from textual.containers import Container
 
+from engine.store.rundir import runs_folder
 from tui import linking
 from tui.actions import Fact
 from tui.arrangement import GRID_WIDTH
