@@ -434,7 +434,7 @@ async def test_a_slow_firing_does_not_hold_up_the_keys(
 async def test_the_viewers_clock_goes_on_while_nothing_is_written(tmp_path: Path) -> None:
     clock = FakeClock()
     folder = write_episode(tmp_path / "ep0007", None, steps())
-    async with view(folder, clock=clock) as log:
+    async with view(folder, clock=clock, size=(200, 45)) as log:  # the path leaves room for it
         await until(log.pilot, lambda: log.lines[0].endswith("14:30 "))
         clock.advance(59)
         await log.pilot.pause()

@@ -133,7 +133,8 @@ class Footer(_Bar):
         lines = self.centre.keymap.footer(*self.view.scopes)
         able = [line for line in lines if self.view.why_not(line.action) is None]
         able.sort(key=lambda line: _FIRST.get(line.action.id, 1 + (line.action.scope == "global")))
-        keep = [line for line in able if line.action.id in _KEPT]
+        # Elsewhere the place's own keys matter more.
+        keep = [line for line in able if line.action.id in _KEPT and self.centre.depth == 1]
         return [self._told(line) for line in able if line not in keep], list(map(self._told, keep))
 
     def _told(self, line: HelpLine) -> tuple[str, str]:
