@@ -10,6 +10,7 @@ import msgspec
 import pytest
 from textual.pilot import Pilot
 
+from engine.cli.commands.demo import GRAPH
 from engine.control.reports import ControlError, RefusedError, StartRequest, UntrustedHooksError
 from engine.graph.model import Problem
 from tests.fakes.clock import FakeClock
@@ -21,6 +22,7 @@ from tests.tui.screen import centre, settled, text_of, until, until_seen
 from tui.app import ControlCentre
 from tui.screens.launch import LaunchView
 from tui.state_file import UiState
+from tui.widgets.menu import Item, matching
 
 
 def shown(app: ControlCentre) -> LaunchView:
@@ -292,3 +294,9 @@ async def test_over_a_real_backend_two_episodes_are_launched_and_seen_to_end(
         [run] = control.runs()
         assert (run.status, run.summary.completed_count) == ("completed", 2)
         assert control.graph("gridhouse_follow") == follow_graph()
+
+
+def test_what_the_demo_runs_is_found_under_its_name() -> None:
+    bot = Item("babyai_bot", "babyai_bot", note="It can follow, too.")
+    demo = Item(GRAPH, GRAPH, note=follow_graph()["description"])
+    assert matching([bot, demo], "demo") == [demo]
