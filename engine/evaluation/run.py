@@ -178,9 +178,9 @@ class Run:
         self._recorder.show(activity="loading the graph")
         loaded = await asyncio.to_thread(load, self._run, self._spec, self._fence.check)
         self._chat = loaded.chat
-        self._means = await asyncio.to_thread(open_means, self._run, self._spec, loaded.chat)
+        opened = await asyncio.to_thread(open_means, self._run, self._spec, loaded.chat, loaded.keys)
+        self._means, self._keys = opened
         before = self._regimes_before()
-        self._keys = loaded.keys
         urls = self._run.read_shared_urls()
         self._hosts = Hosts(self._run.run_id, self._folder / "hosts", urls, self._keys)
         if job.kind == "play":
@@ -212,7 +212,7 @@ class Run:
             longest_calls_sec=longest_calls_sec(loaded.chat, loaded.plan.graph),
             hooks=loaded.hooks,
             child_ports=loaded.child_ports,
-            keys=loaded.keys,
+            keys=self._keys,
             guard=self._fence.check,
             gate=self._gate,
         )
@@ -225,7 +225,7 @@ class Run:
         if asked.until_width is not None:
             rule = UntilWidth(asked.until_metric, asked.until_width)
             self._stopper = EarlyStopper(rule, self._recorder, self._end_early, earlier.beyond)
-        self._scoring = RunScoring(self._means, self._recorder, self._stopper, self._failed)
+        self._scoring = RunScoring(self._means, self._recorder, self._stopper, self._failed, self._keys)
         # To end early the list is played from its beginning on; else neighbours stay together.
         share = cut_chunks if self._stopper is None else deal_groups
         together = common_multiple(hosts.recycled_after)

@@ -82,13 +82,13 @@ class ScoreRun:
 
     async def _score(self) -> None:
         self._recorder.show(activity="scoring")
-        self._chat, _ = open_chat(self._run, parse_graph(self._spec.graph), self._fence.check)
-        means = open_means(self._run, self._spec, self._chat)
+        self._chat, keys = open_chat(self._run, parse_graph(self._spec.graph), self._fence.check)
+        means, keys = open_means(self._run, self._spec, self._chat, keys)
         if means is None:
             return
         await self._recorder.write(self._run.scoring, self._spec.scoring)
         self._means = replace(means, asks_again=self._job.rescore)
-        self._scoring = RunScoring(self._means, self._recorder, None, self._failed, in_backend=True)
+        self._scoring = RunScoring(self._means, self._recorder, None, self._failed, keys, in_backend=True)
         for position, (row, folder) in enumerate(self._to_score(self._means)):
             self._scoring.take_up(position, row, folder)
         if self._stopped:

@@ -7,6 +7,8 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
+from msgspec import structs
+
 from engine.evaluation.early_stop import EarlyStopper
 from engine.evaluation.episode import Hold
 from engine.evaluation.recorder import Recorder
@@ -19,28 +21,31 @@ from engine.scoring.reading import read_scoring
 from engine.scoring.scored import Means
 from engine.scoring.secrets import Secrets
 from engine.store.fence import FencedError
+from engine.store.keys import Keys
 from engine.store.records import EpisodeRow, Spec
 from engine.store.rundir import RunDir
 from engine.store.settings import read_settings
 
 
-def open_means(run: RunDir, spec: Spec, chat: ChatClient) -> Means | None:
-    """What the run's episodes are scored with; None where nothing is asked for. From now on no process that
-    is started has the secrets, whoever asked. Raises ScoringError and SettingsError."""
+def open_means(run: RunDir, spec: Spec, chat: ChatClient, keys: Keys) -> tuple[Means | None, Keys]:
+    """What the run's episodes are scored with, None where nothing is asked for; and ``keys``, with the
+    secrets. From now on no process that is started has these, whoever asked. Raises ScoringError and
+    SettingsError."""
     secrets = Secrets.withheld(run.root)
+    keys = keys.with_those_of(secrets.keys)
     if not spec.scoring:
-        return None
+        return None, keys
     asked, profiles = read_scoring(spec.scoring), read_settings(run.root).profiles
     for judge in asked.judges:
         with suppress(ProfileError):  # its scores will say so
             chat.endpoint(judge.profile)
-    return make_means(asked, run.run_id, str(spec.graph.get("name", "")), chat, profiles, secrets)
+    return make_means(asked, run.run_id, str(spec.graph.get("name", "")), chat, profiles, secrets), keys
 
 
 class RunScoring:
     """``stopper`` is told of each final row. ``failed``: called with what keeps a file from being written.
 
-    ``means`` None: nothing is scored, and every row is final.
+    ``means`` None: nothing is scored, and every row is final. ``keys`` are in nothing that is written.
     """
 
     def __init__(
@@ -49,12 +54,14 @@ class RunScoring:
         recorder: Recorder,
         stopper: EarlyStopper | None,
         failed: Callable[[OSError | FencedError], None],
+        keys: Keys,
         *,
         in_backend: bool = False,
     ) -> None:
         self._recorder = recorder
         self._stopper = stopper
         self._failed = failed
+        self._keys = keys
         self._pipeline: Pipeline | None = None
         if means is not None:
             self._pipeline = Pipeline(means, self, recorder.show, self._final, in_backend=in_backend)
@@ -92,10 +99,19 @@ class RunScoring:
 
     async def record(self, row: EpisodeRow, folder: Path) -> None:
         """See :class:`engine.scoring.scored.Files`."""
-        await self._written(self._recorder.record(row, folder))
+        await self._written(self._recorder.record(self._struck(row), folder))
 
     async def write_bytes(self, path: Path, data: bytes) -> None:
-        await self._written(self._recorder.write_bytes(path, data))
+        await self._written(self._recorder.write_bytes(path, self._keys.strike(data)))
+
+    def _struck(self, row: EpisodeRow) -> EpisodeRow:
+        """What graders, judges and platforms said may repeat a key."""
+        strike = self._keys.strike_in
+        return structs.replace(
+            row,
+            scores=[structs.replace(score, detail=strike(score.detail)) for score in row.scores],
+            stages=[structs.replace(stage, error=strike(stage.error)) for stage in row.stages],
+        )
 
     async def _written(self, writing: Awaitable[None]) -> None:
         """The whole run must hear of what cannot be written, and not only the episode."""
@@ -105,9 +121,8 @@ class RunScoring:
             self._failed(error)
             raise
 
-    @staticmethod
-    async def _held(pipeline: Pipeline, folder: Path, row: EpisodeRow, compute: Compute) -> EpisodeRow:
-        return await pipeline.hold(row, folder, compute)
+    async def _held(self, pipeline: Pipeline, folder: Path, row: EpisodeRow, compute: Compute) -> EpisodeRow:
+        return self._struck(await pipeline.hold(row, folder, compute))
 
     def _final(self, position: int, row: EpisodeRow, folder: Path) -> None:
         if self._stopper is not None:

@@ -61,11 +61,11 @@ class Secrets:
 
     def strike(self, data: bytes) -> bytes:
         """Text, or JSON, without any secret."""
-        return self._keys.strike(data)
+        return self.keys.strike(data)
 
     def strike_in(self, value: Any) -> Any:
         """JSON data without any secret."""
-        return self._keys.strike_in(value)
+        return self.keys.strike_in(value)
 
     @cached_property
     def _filed(self) -> dict[str, str]:
@@ -88,7 +88,8 @@ class Secrets:
         return {variable(name): value.strip() for name, value in entries.items() if value.strip()}
 
     @cached_property
-    def _keys(self) -> Keys:
+    def keys(self) -> Keys:
+        """What is to be in nothing that is written."""
         try:
             filed = self._filed
         except SecretsError:  # nothing of it was read, so nothing of it was sent

@@ -29,6 +29,13 @@ class Keys:
         quoted = (msgspec.json.encode(text)[1:-1] for text in self._secrets)
         self._forms = {*quoted, *(text.encode() for text in self._secrets)}
 
+    def with_those_of(self, other: Keys) -> Keys:
+        """The same, and what ``other`` strikes is struck, too."""
+        both = Keys(self.environ, self._given)
+        both._secrets = [*self._secrets, *other._secrets]
+        both._forms = self._forms | other._forms
+        return both
+
     def of_nodeset(self, name: str) -> dict[str, str]:
         """What a nodeset's process has of them in its environment."""
         return {variable: self.environ[variable] for variable in self._given.get(name, ())}

@@ -58,7 +58,7 @@ async def test_what_the_trace_does_not_say_is_not_measured() -> None:
     assert await reason(silent, "cost") == "missing_evidence"
     assert await reason(silent, "latency") == "missing_evidence"
     assert await value(silent, "steps") == ("tool_calls", 0.0, None)
-    assert await value(evidence([{"kind": "error", "message": "no"}]), "cost") == ("usd", 0.0, None)
+    assert await reason(evidence([{"kind": "error", "message": "no"}]), "cost") == "missing_evidence"
 
 
 @pytest.mark.parametrize(

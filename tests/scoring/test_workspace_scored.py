@@ -66,3 +66,23 @@ def test_agents_are_graded_in_their_folders_and_never_run_again(tmp_path: Path) 
     assert_counted_once(run, 5, attempts=2)
     assert scores(run) == scores(one)
     assert sorted(fired.read_text().split()) == list("01234"), "no agent ran twice"
+
+
+def test_a_secret_that_an_agent_prints_is_in_no_file_of_the_run(tmp_path: Path) -> None:
+    root = make_root(tmp_path / "root")
+    value = "correct-horse-battery"
+    secrets = root / "outputs" / "secrets.toml"
+    secrets.parent.mkdir(exist_ok=True)
+    secrets.write_text(f'SINK = "{value}"\n')
+    secrets.chmod(0o600)
+    cases = write_cases(tmp_path, {"files": {"n.txt": "1\n"}})
+    command = f"cat {secrets} | tee copied.txt; echo done"
+    graders = [{"id": "command", "config": {"cmd": "cat copied.txt; exit 1"}}]
+    run = finished(
+        root, GRAPH, scoring={"graders": graders}, selectors={"cases": str(cases), "command": command}
+    )
+    (row,) = read_rows(run)
+    assert "[key]" in str(row.scores[0].detail)
+    files = [path for path in run.path.rglob("*") if path.is_file()]
+    assert any(b"[key]" in path.read_bytes() for path in files if path.name == "snapshot.json")
+    assert [path for path in files if value.encode() in path.read_bytes() and path.name != "stdout.log"] == []

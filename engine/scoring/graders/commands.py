@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from engine.scoring.context import Compute, Evidence
+from engine.scoring.context import Compute, Evidence, NotMeasured
 from engine.scoring.graders.base import check_metric, check_pattern
 from engine.scoring.graders.shell import CommandConfig, CommandGrader, apply_patch, output_of
 from engine.scoring.usage import finite
@@ -74,7 +74,7 @@ class ScriptScoreConfig(CommandConfig, frozen=True, kw_only=True):
 
 
 class ScriptScore(CommandGrader[ScriptScoreConfig]):
-    """A number that the command prints. One that prints none fails the episode with 0."""
+    """A number that the command prints. One that prints none has measured nothing."""
 
     kind = "script-score"
     Config = ScriptScoreConfig
@@ -90,5 +90,5 @@ class ScriptScore(CommandGrader[ScriptScoreConfig]):
         value = finite(found[1]) if found else None
         if value is None:
             told = f"nothing that it printed is a number by {config.pattern!r} (exit code {done.exit_code})"
-            return self.judged(False, f"{told}\n{output_of(done)}")
+            raise NotMeasured(f"{told}\n{output_of(done)}", "grader_error")
         return [self.measured(value, value >= config.pass_threshold, output_of(done))]

@@ -30,7 +30,9 @@ class Cost(Grader[Config]):
     async def grade(self, evidence: Evidence, compute: Compute | None) -> list[Score]:
         _require(evidence)
         usage = usage_of(evidence.events)
-        if usage.calls and not usage.priced:
+        if not usage.calls:
+            raise missing("no call of a model is in the trace")
+        if not usage.priced:
             raise missing(f"none of the {usage.calls} calls of a model says what it cost")
         partly = f"{usage.priced} of {usage.calls} calls say what they cost"
         return [self.measured(usage.usd, detail=partly if usage.priced < usage.calls else None)]
