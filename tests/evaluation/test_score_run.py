@@ -110,7 +110,7 @@ def test_killed_it_is_as_it_was_and_can_be_scored_again(run: RunDir, server: Cha
     reopen_to_score(run.root, run, None)
     asked = len(server.asked)
     with attempt(run) as process:
-        wait_for(lambda: len(server.asked) > asked, "the judge")
+        wait_for(lambda: len(server.asked) == asked + 2, "the judge, about both episodes")
         process.kill()
         process.wait(RUN_DEADLINE_SEC)
     view = view_run(run)

@@ -67,7 +67,7 @@ class Terminal:
             stdout=slave,
             stderr=slave,
             start_new_session=True,
-            env={**os.environ, "TERM": "xterm-256color", "COLORTERM": "truecolor", **env},
+            env={**_outside(), "TERM": "xterm-256color", "COLORTERM": "truecolor", **env},
         )
         os.close(slave)
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -159,6 +159,11 @@ class Terminal:
 
 def program(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-m", module, *arguments]
+
+
+def _outside() -> dict[str, str]:
+    """The environment, without the size of whatever terminal the tests run in."""
+    return {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
 
 
 def record_env(folder: Path) -> dict[str, str]:
