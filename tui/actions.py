@@ -215,13 +215,6 @@ _EPISODES = (
 )
 
 _LOG = (
-    Action(
-        "log.filter",
-        ("/",),
-        "Search for a regex, hide by !regex, node:NAME, !node:NAME, step:3-9, ms>100, error, warning.",
-        "filter",
-        ("filters",),
-    ),
     Action("log.next_error", ("e",), "Go to the next error.", "next error"),
     Action("log.previous_error", ("E",), "Go to the error before."),
     Action("log.next_warning", ("w",), "Go to the next warning."),
@@ -242,6 +235,13 @@ _LOG = (
     Action("log.trace", ("T",), "Show the events of the episode's trace.", needs=("episode",)),
     Action("log.link", ("L",), "Let the lanes follow the cursor, or stop."),
     Action("log.diff", ("d",), "Show what changed since the step before.", "diff", ("row",)),
+    Action(
+        "log.filter",
+        ("/",),
+        "Search for a regex, hide by !regex, node:NAME, !node:NAME, step:3-9, ms>100, error, warning.",
+        "filter",
+        ("filters",),
+    ),
 )
 
 _LANES = (

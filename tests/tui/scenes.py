@@ -268,11 +268,13 @@ async def servers(pilot: Pilot[Any]) -> None:
 async def cancel(pilot: Pilot[Any]) -> None:
     await pilot.press("asterisk", "x")
     await until_seen(pilot, "cancel 3 runs")
+    await until_seen(pilot, "any other no")
 
 
 async def help_(pilot: Pilot[Any]) -> None:
     await pilot.press("question_mark")
     await until_seen(pilot, "help: ")
+    await until_seen(pilot, "type to find")
 
 
 SMALL = ("small", "no-colour")

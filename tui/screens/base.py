@@ -161,6 +161,8 @@ class View(Screen[None], inherit_bindings=False):
     AUTO_FOCUS = ""
     DEFAULT_CSS = "View Pane.active:nocolor { border-title-style: reverse; }"
     view_name: ClassVar[str] = ""
+    keeps: ClassVar[tuple[str, ...]] = ()
+    """Actions that the footer shows however narrow it is."""
     heading: ClassVar[str] = ""
 
     def __init__(self, target: str = "") -> None:

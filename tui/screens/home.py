@@ -24,6 +24,7 @@ class HomeView(View):
     """One pane has the keys; which others are seen beside it is a matter of room."""
 
     view_name = "home"
+    keeps = ("global.copy", "global.leave")
     DEFAULT_CSS = """
     HomeView Container { width: 100%; height: 1fr; layers: panes; }
     HomeView Pane { position: absolute; display: none; }

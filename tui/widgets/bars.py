@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 GAP = "  "
 _FIRST = {"global.open": 0, "global.help": 0, "global.previous_view": 0}
-_KEPT = ("global.copy", "global.leave")
-"""Shown however narrow it is."""
 
 
 def _width(offer: tuple[str, str]) -> int:
@@ -117,7 +115,7 @@ class Footer(_Bar):
         return self._apart(left, right)
 
     def _fitting(self, room: int) -> list[tuple[str, str]]:
-        """Keys and what they do, as many as there is room for; those of _KEPT last, and in any case."""
+        """Keys and what they do, as many as there is room for; last, in any case, what the view keeps."""
         top = self.app.screen
         offered, kept = (list(top.takes), []) if isinstance(top, Dialog) else self._offered()
         room -= sum(map(_width, kept))
@@ -129,12 +127,11 @@ class Footer(_Bar):
         return [*fitting, *kept]
 
     def _offered(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-        """What opens comes first, then what this place has, then everything else; and those of _KEPT."""
+        """What opens comes first, then what this place has, then everything else; and what the view keeps."""
         lines = self.centre.keymap.footer(*self.view.scopes)
         able = [line for line in lines if self.view.why_not(line.action) is None]
         able.sort(key=lambda line: _FIRST.get(line.action.id, 1 + (line.action.scope == "global")))
-        # Elsewhere the place's own keys matter more.
-        keep = [line for line in able if line.action.id in _KEPT and self.centre.depth == 1]
+        keep = [line for line in able if line.action.id in self.view.keeps]
         return [self._told(line) for line in able if line not in keep], list(map(self._told, keep))
 
     def _told(self, line: HelpLine) -> tuple[str, str]:
