@@ -35,6 +35,6 @@ async def test_no_keys_leave_a_screen_that_takes_none(seed: int, tmp_path: Path)
         await until(pilot, lambda: app.is_running and "evaltower" in text_of(app)[0])
         for _ in range(9):
             await pilot.press("escape")
-        await pilot.press("1", "g", "j")
+        await pilot.press("1", "escape", "g", "j")
         assert app.screen is app.home
         assert app.home.runs.model.at == 1
