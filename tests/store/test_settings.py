@@ -197,9 +197,8 @@ def test_a_file_that_is_not_utf8(tmp_path: Path) -> None:
 def test_the_readme_s_examples_can_be_used(tmp_path: Path) -> None:
     readme = (Path(__file__).parents[2] / "README.md").read_text()
     examples = re.findall(r"^```toml\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
-    found = read(
-        tmp_path, "".join(one for one in examples if "[[gpus]]" not in one)
-    )  # that one is of --simulate
+    settings = [one for one in examples if "[[gpus]]" not in one]  # that one is of --simulate
+    found = read(tmp_path, "".join(settings))
     assert (set(found.profiles), set(found.experiments)) == ({"gpt-5-mini", "local"}, {"cma"})
 
 
