@@ -109,7 +109,7 @@ HOSTILE = {
     "surrogates": (whole("env_x", body=r"description = '\ud800'"), r"^its texts are not Unicode: "),
     "nonsense on the report": (
         "import os, sys\n"
-        "for fd in range(3, 20):\n"
+        "for fd in range(3, 1024):\n"
         "    try:\n        os.write(fd, b'nonsense\\n')\n    except OSError:\n        pass\n"
         "import time\ntime.sleep(600)\n",
         r"^its scan reported nonsense: ",
