@@ -49,27 +49,17 @@ class QueuedJob(msgspec.Struct, frozen=True, kw_only=True):
     def of(cls, spec: Spec, submitted_at: str, kind: JobKind = "run") -> QueuedJob:
         """The job of a spec; it gets its sequence when it is queued. Raises msgspec.ValidationError."""
         asked = msgspec.convert(spec.scheduling, Scheduling)
-        if kind == "score":
-            return cls(
-                run_id=spec.run_id,
-                sequence=0,
-                need=Need.to_score(spec),
-                priority=asked.priority,
-                rank=RANKS[asked.priority],
-                submitted_at=submitted_at,
-                retries=spec.eval.retries,
-                kind=kind,
-            )
+        scored = kind == "score"  # it has been played: it waits for no run, and no episode takes time
         return cls(
             run_id=spec.run_id,
             sequence=0,
-            need=Need.of(spec),
+            need=Need.to_score(spec) if scored else Need.of(spec),
             priority=asked.priority,
             rank=RANKS[asked.priority],
             submitted_at=submitted_at,
-            depends_on=asked.depends_on,
+            depends_on=() if scored else asked.depends_on,
             retries=spec.eval.retries,
-            timeout_sec=spec.eval.timeout_sec,
+            timeout_sec=None if scored else spec.eval.timeout_sec,
             kind=kind,
         )
 

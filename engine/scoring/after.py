@@ -16,9 +16,9 @@ from engine.scoring.collecting import collected, failed_to_collect, not_collecte
 from engine.scoring.evidence import read_evidence
 from engine.scoring.judging import Judged, without_verdict
 from engine.scoring.safe import grade_all, merge_in_order, unmeasured
-from engine.scoring.scored import Files, Means, Told, has_been, is_gradable, now, stage, with_scores
+from engine.scoring.scored import Files, Means, Told, has_been, is_gradable, stage, with_scores
 from engine.store.records import EpisodeRow
-from engine.store.scores import Measured, Score, Stage
+from engine.store.scores import Measured, Score, Stage, stage_time
 
 INTERRUPTED = "GRADING_INTERRUPTED"
 
@@ -89,7 +89,16 @@ async def _missed(means: Means, row: EpisodeRow, folder: Path, files: Files) -> 
         }
         row = msgspec.structs.replace(row, failure=failure)
         row = with_scores(row, [*_merged(means, row, scores), *_of_judges(row)], means.spec.verdict)
-        _put(row, Stage(name="grade", started_at=now(), finished_at=now(), error=told, error_class="infra"))
+        _put(
+            row,
+            Stage(
+                name="grade",
+                started_at=stage_time(),
+                finished_at=stage_time(),
+                error=told,
+                error_class="infra",
+            ),
+        )
     if means.spec.trace.kind == "file" and not has_been(row, "materialise") and not failed_to_collect(row):
         row = await not_collected(means, row, folder, files, told, retryable=False)
     return row
@@ -120,12 +129,12 @@ async def _observed(means: Means, row: EpisodeRow, folder: Path) -> EpisodeRow:
 
 async def _answer(row: EpisodeRow, name: str, answers: AsyncIterator[Judged]) -> Judged:
     """The next judge's; of a fault of ours the row keeps a note."""
-    began = now()
+    began = stage_time()
     try:
         return await anext(answers)
     except Exception as fault:
         told = f"{type(fault).__name__}: {fault}"
-        _put(row, Stage(name=name, started_at=began, finished_at=now(), error=told, retryable=True))
+        _put(row, Stage(name=name, started_at=began, finished_at=stage_time(), error=told, retryable=True))
         raise
 
 

@@ -9,9 +9,9 @@ import msgspec
 from engine.scoring.collecting import failed_to_collect
 from engine.scoring.graders.base import AnyGrader
 from engine.scoring.safe import unmeasured
-from engine.scoring.scored import Means, has_been, is_gradable, now, with_scores
+from engine.scoring.scored import Means, has_been, is_gradable, with_scores
 from engine.store.records import EpisodeRow
-from engine.store.scores import Score, Stage
+from engine.store.scores import Score, Stage, stage_time
 
 _GONE = "it needs the episode's environment, which is gone: it grades episodes that are played from now on"
 
@@ -24,7 +24,7 @@ def to_score_again(means: Means, row: EpisodeRow) -> EpisodeRow:
     """
     stages = [stage for stage in row.stages if stage.name != "observe"]
     if means.holders and row.scoring != "pending" and not has_been(row, "grade"):  # there were none
-        stages.append(Stage(name="grade", started_at=now(), finished_at=now(), error=_GONE))
+        stages.append(Stage(name="grade", started_at=stage_time(), finished_at=stage_time(), error=_GONE))
     row = msgspec.structs.replace(row, scoring="pending", stages=stages)
     if means.spec.trace.kind == "none" and failed_to_collect(row):
         row.failure = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from engine.components.seeds import derive
 from engine.models.call import Chat, ChatCall, Reply
@@ -15,7 +14,7 @@ from engine.scoring.judge_prompt import judge_messages
 from engine.scoring.judge_reply import Mark, NotAVerdict, Verdict, read_reply
 from engine.scoring.spec import JudgeSpec
 from engine.store.profile import Profile
-from engine.store.scores import Measured, Score, Stage, Unmeasured, UnmeasuredReason
+from engine.store.scores import Measured, Score, Stage, Unmeasured, UnmeasuredReason, stage_time
 
 _WHY: dict[type[Exception], tuple[UnmeasuredReason, str, bool]] = {
     KeyMissing: ("missing_secret", "config", False),
@@ -75,7 +74,7 @@ class JudgePanel:
 
     async def _judged(self, spec: JudgeSpec, evidence: Evidence, seed: int, attempt: int) -> Judged:
         call = ChatCall(judge_messages(spec, evidence), derive("judge", seed, spec.id, attempt))
-        stage = Stage(name=_called(spec), started_at=_now())
+        stage = Stage(name=_called(spec), started_at=stage_time())
         reply: Reply | None = None
         try:
             reply = await self._chat.ask(spec.profile, "", call)
@@ -84,7 +83,7 @@ class JudgePanel:
             reason, stage.error_class, stage.retryable = _why(problem)
             stage.error = str(problem)
             scores = without_verdict(spec, reason, stage.error, retryable=stage.retryable, attempts=attempt)
-        stage.finished_at = _now()
+        stage.finished_at = stage_time()
         return Judged(spec.id, scores, stage, reply)
 
 
@@ -150,7 +149,3 @@ def _measured(spec: JudgeSpec, verdict: Verdict) -> list[Score]:
 
 def _why(problem: Exception) -> tuple[UnmeasuredReason, str, bool]:
     return next(why for kind, why in _WHY.items() if isinstance(problem, kind))
-
-
-def _now() -> str:
-    return datetime.now().astimezone().isoformat(timespec="microseconds")

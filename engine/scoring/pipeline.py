@@ -15,11 +15,11 @@ from engine.scoring.collecting import trace_reference
 from engine.scoring.context import Compute
 from engine.scoring.evidence import correlation_id, read_evidence, trace_on_platform
 from engine.scoring.held import score_held
-from engine.scoring.scored import Files, Means, Told, is_scored, now
+from engine.scoring.scored import Files, Means, Told, is_scored
 from engine.scoring.streams import BoundedStream
 from engine.store.fence import FencedError
 from engine.store.records import EpisodeRow, EpisodeWaits, Identity, now_iso
-from engine.store.scores import ExportOutcome, Stage
+from engine.store.scores import ExportOutcome, Stage, stage_time
 
 if TYPE_CHECKING:
     from engine.scoring.sinks import ExportItem
@@ -163,7 +163,7 @@ class Pipeline:
         self._wait_for(episode.row, episode.folder, "export")
         if episode.row.scores != episode.before:  # what was exported before is not what there is now
             episode.row = msgspec.structs.replace(episode.row, exports=[])
-        began = now()
+        began = stage_time()
         outcomes = await self._means.exporter.export(await asyncio.to_thread(self._item, episode))
         kept = [one for one in episode.row.stages if not one.name.startswith("export:")]
         stages = [*kept, *(_stage(outcome, began) for outcome in outcomes)]
@@ -215,7 +215,7 @@ def _stage(outcome: ExportOutcome, began: str) -> Stage:
     return Stage(
         name=f"export:{outcome.name}",
         started_at=began,
-        finished_at=max(began, outcome.exported_at or now()),
+        finished_at=max(began, outcome.exported_at or stage_time()),
         error=outcome.error,
         error_class="infra" if outcome.error is not None else None,
         retryable=outcome.error is not None,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -17,7 +16,7 @@ from engine.scoring.ladder import verdict
 from engine.scoring.safe import partition
 from engine.scoring.spec import ScoringSpec
 from engine.store.records import EpisodeRow
-from engine.store.scores import Score, Stage
+from engine.store.scores import Score, Stage, stage_time
 
 if TYPE_CHECKING:
     import httpx
@@ -78,20 +77,15 @@ class Files(Protocol):
         """Replace a file."""
 
 
-def now() -> str:
-    """ISO 8601 with offset, to the microsecond."""
-    return datetime.now().astimezone().isoformat(timespec="microseconds")
-
-
 @contextmanager
 def stage(row: EpisodeRow, name: str) -> Iterator[Stage]:
     """Write down that a part of the episode's way began, and when it ended. One of that name is replaced."""
-    begun = Stage(name=name, started_at=now())
+    begun = Stage(name=name, started_at=stage_time())
     row.stages = [*(s for s in row.stages if s.name != name), begun]
     try:
         yield begun
     finally:
-        begun.finished_at = now()
+        begun.finished_at = stage_time()
 
 
 def has_been(row: EpisodeRow, name: str) -> bool:

@@ -6,6 +6,7 @@ Only a measured score enters means, verdicts and exports: what was not measured 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from math import fsum
 from typing import Any, Literal
 
@@ -65,6 +66,11 @@ class Invalid(
 
 
 Score = Measured | Unmeasured | Invalid
+
+
+def stage_time() -> str:
+    """Now, as the times of a :class:`Stage` are written."""
+    return datetime.now().astimezone().isoformat(timespec="microseconds")
 
 
 class Stage(msgspec.Struct, kw_only=True, omit_defaults=True):
