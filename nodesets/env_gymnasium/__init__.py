@@ -25,8 +25,8 @@ class EnvGymnasium(BaseNodeSet):
 
     name = "env_gymnasium"
     description = (
-        "Any Gymnasium or old Gym environment by id or entry string (MuJoCo, Box2D, Atari, MiniGrid, MiniWorld);"
-        " random, optimal and rule agents, the BabyAI bot"
+        "Any Gymnasium or old Gym environment by id or entry string (MuJoCo, Box2D, Atari, MiniGrid,"
+        " MiniWorld); random, optimal and rule agents, the BabyAI bot"
     )
     parallelism = "replicated"
     server_python = conda_env_python("evaltower-gym", "EVALTOWER_GYM_PYTHON")

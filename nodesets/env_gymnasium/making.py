@@ -46,7 +46,7 @@ class Maker:
 def _draw_without_screen(frames: str) -> None:
     """Tell pyglet (MiniWorld) and MuJoCo, before they are imported; what the operator has set wins.
 
-    MuJoCo is told only where there are frames to draw: with ``egl`` it cannot even be imported without libEGL.
+    MuJoCo is told only where there are frames to draw: with ``egl`` it cannot be imported without libEGL.
     """
     os.environ.setdefault("PYGLET_HEADLESS", "true")
     if frames == "render":
@@ -124,7 +124,8 @@ def _imported(module: str, env_id: str) -> Any:
 def _lacking(env_id: str, package: str) -> ImportError:
     return ImportError(
         f"{env_id} needs {package}, which {sys.executable} lacks: pip install it there "
-        "('evaltower[gym]' brings gymnasium and minigrid, 'evaltower[simulators]' all of them), or set EVALTOWER_GYM_PYTHON to one that has it"
+        "('evaltower[gym]' brings gymnasium and minigrid, 'evaltower[simulators]' more), "
+        "or set EVALTOWER_GYM_PYTHON to one that has it"
     )
 
 

@@ -38,6 +38,7 @@ RULES: Mapping[str, Callable[[Episode], Any]] = {
     "Acrobot": _acrobot,
     "CartPole": _cartpole,
     "LunarLander": _lunar_lander,
+    "LunarLanderContinuous": _lunar_lander,
     "MountainCar": _mountain_car,
 }
 
