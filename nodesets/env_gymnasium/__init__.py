@@ -34,7 +34,7 @@ class EnvGymnasium(BaseNodeSet):
     # Between BabyAI's 50 and the 250 to 320 of what draws in 3D.
     expected_ram_mb = 300
     # Some renderers leak tens of MB an environment (MiniWorld: 36). Episodes do not notice a restart.
-    recycle_above_mb = 1024
+    recycle_above_mb = 768
     env_panel = GymnasiumPanel
 
     def __init__(self) -> None:
