@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["tests.reference.table"]
+
 
 def pytest_configure() -> None:
     """What the tests start must heed signals, also where they are run by nohup or in the background."""
