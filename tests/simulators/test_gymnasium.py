@@ -17,11 +17,6 @@ from tests.nodesets.gym_player import Player, nodeset_class
 pytestmark = [pytest.mark.simulator, pytest.mark.timeout(DEADLINE_SEC)]
 
 
-@pytest.fixture(scope="session")
-def manifests(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("manifests")
-
-
 def play(
     root: Path, manifests: Path, graph: str, env_id: str, *words: str
 ) -> tuple[int, Path, dict[str, Any]]:
