@@ -20,12 +20,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timeout(DEADLINE_SEC))
 
 
-@pytest.fixture(scope="session")
-def manifests(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What is known of the nodesets, so that not every run finds them anew."""
-    return tmp_path_factory.mktemp("manifests")
-
-
 @pytest.fixture
 def play(tmp_path: Path, manifests: Path) -> Play:
     """Run a figure; its summary, all of whose episodes are completed."""

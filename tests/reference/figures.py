@@ -60,9 +60,12 @@ class Published:
     episodes: int = 1
 
     def z(self, ours: Measured) -> float:
-        """How many standard errors of the difference ours lies above; infinite where neither varies."""
+        """How many standard errors of the difference ours lies above; infinite where neither varies.
+
+        Episodes that all end alike tell no error of their own: they count with the published sd.
+        """
         difference = ours.mean - self.mean
-        error = math.hypot(ours.stderr, self.sd / math.sqrt(self.episodes))
+        error = math.hypot(ours.stderr or self.sd / math.sqrt(ours.n), self.sd / math.sqrt(self.episodes))
         return difference / error if error else math.copysign(math.inf, difference) if difference else 0.0
 
 

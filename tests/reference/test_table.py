@@ -19,6 +19,8 @@ def test_z_is_in_standard_errors_of_the_difference() -> None:
     published = Published(10.0, "here", sd=4.0, episodes=100)
     assert published.z(measured(11.0)) == pytest.approx(1 / math.hypot(0.3, 0.4))
     assert Published(10.0, "here").z(measured(11.0, stderr=0)) == math.inf
+    alike = Measured(11.0, 0.0, 11.0, 11.0, n=25, cpu_sec=1)
+    assert published.z(alike) == pytest.approx(1 / math.hypot(4 / 5, 4 / 10))
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,6 @@ from tests.nodesets.gym_player import Player, nodeset_class
 pytestmark = [pytest.mark.simulator, pytest.mark.timeout(DEADLINE_SEC)]
 
 
-@pytest.fixture(scope="session")
-def manifests(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("manifests")
-
-
 def play(
     root: Path, manifests: Path, graph: str, env_id: str, *words: str
 ) -> tuple[int, Path, dict[str, Any]]:
@@ -129,12 +124,13 @@ def test_the_selector_env_seed_reaches_the_environment(tmp_path: Path, manifests
 def test_a_level_that_breaks_the_bot_is_an_error_of_its_node(
     tmp_path: Path, manifests: Path, level: str
 ) -> None:
-    code, _, summary = play(tmp_path, manifests, "babyai_bot", f"BabyAI-{level}-v0", "-n", "2")
-    assert (code, summary["completed_count"], summary["error_count"]) == (1, 0, 2)
-    for row in summary["episodes"]:
-        assert (row["termination"], row["error_class"]) == ("exception", "agent")
-        assert f"the BabyAI bot failed on BabyAI-{level}-v0: AssertionError" in row["error"]
-        assert "\n" not in row["error"]
+    code, _, summary = play(tmp_path, manifests, "babyai_bot", f"BabyAI-{level}-v0", "-n", "1")
+    (row,) = summary["episodes"]
+    assert code == 1
+    assert (row["status"], row["termination"], row["error_class"]) == ("error", "node_error", "graph")
+    failed = f"RuntimeError: the BabyAI bot failed on BabyAI-{level}-v0: AssertionError"
+    assert row["error"].startswith(f"agent at step {row['step_count']}: {failed}")
+    assert "\n" not in row["error"]
 
 
 @pytest.mark.parametrize(
