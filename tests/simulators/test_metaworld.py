@@ -81,7 +81,7 @@ def test_tasks_of_a_run_have_rows_of_their_own(tmp_path: Path) -> None:
     assert {task: row["success"] for task, row in summary.aggregate_by_task.items()} == dict.fromkeys(
         tasks, 1
     )
-    assert [row.scene_id for row in summary.episodes] == [selected["task_id"] for selected in selectors]
+    assert {(row.task, row.scene_id) for row in summary.episodes} == {(task, task) for task in tasks}
 
 
 def test_frames_are_pictures_and_without_a_task_the_fifty_come_in_turn(tmp_path: Path) -> None:
