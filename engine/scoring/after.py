@@ -16,9 +16,18 @@ from engine.scoring.collecting import collected, failed_to_collect, not_collecte
 from engine.scoring.evidence import read_evidence
 from engine.scoring.judging import Judged, without_verdict
 from engine.scoring.safe import grade_all, merge_in_order, unmeasured
-from engine.scoring.scored import Files, Means, Told, has_been, is_gradable, stage, with_scores
+from engine.scoring.scored import (
+    Files,
+    Means,
+    Told,
+    has_been,
+    is_gradable,
+    stage,
+    with_scores,
+    without_judges,
+)
 from engine.store.records import EpisodeRow
-from engine.store.scores import Measured, Score, Stage, stage_time
+from engine.store.scores import Measured, ModelUse, Score, Stage, stage_time, used_together
 
 INTERRUPTED = "GRADING_INTERRUPTED"
 
@@ -117,6 +126,7 @@ def _without_evidence(means: Means, row: EpisodeRow) -> EpisodeRow:
         for judge in means.spec.judges
         for score in without_verdict(judge, "missing_evidence", why, retryable=retryable)
     ]
+    row = msgspec.structs.replace(row, stages=without_judges(row.stages))
     return with_scores(row, [*_merged(means, row, observed), *judged], means.spec.verdict)
 
 
@@ -139,12 +149,15 @@ async def _answer(row: EpisodeRow, name: str, answers: AsyncIterator[Judged]) ->
 
 
 def _put(row: EpisodeRow, done: Stage) -> None:
+    """In place of an earlier one of its name; what that took of a model was taken, and stays counted."""
     row.stages = [*(other for other in row.stages if other.name != done.name), done]
+    if done.used is not None:
+        row.judges_used = used_together([row.judges_used or ModelUse(), done.used])
 
 
 def _names(means: Means) -> list[str]:
     """What the judges' scores are called by, in order."""
-    return [f"judge:{judge.id}" for judge in means.spec.judges]
+    return [judge.called for judge in means.spec.judges]
 
 
 def _of_judges(row: EpisodeRow) -> list[Score]:

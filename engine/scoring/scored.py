@@ -93,6 +93,11 @@ def has_been(row: EpisodeRow, name: str) -> bool:
     return any(s.name == name and s.finished_at and not (s.error and s.retryable) for s in row.stages)
 
 
+def without_judges(stages: Sequence[Stage], asked: Sequence[str] = ()) -> list[Stage]:
+    """The stages but for those of judges that are not, or not any more, among the ``asked``."""
+    return [s for s in stages if s.name in asked or not s.name.startswith("judge:")]
+
+
 def is_gradable(row: EpisodeRow) -> bool:
     """Whether there is something to grade: the agent came to its end, with or without a trace."""
     return row.status == "completed"

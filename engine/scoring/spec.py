@@ -72,6 +72,16 @@ class JudgeSpec(msgspec.Struct, frozen=True, kw_only=True):
     pass_threshold: _Share | None = None
     runs_on: str = ""
 
+    @property
+    def called(self) -> str:
+        """The ``grader_id`` of its scores, its metric, and the name of its stage."""
+        return f"judge:{self.id}"
+
+    @property
+    def metrics(self) -> list[str]:
+        """Its own, and one a criterion."""
+        return [self.called, *(f"{self.called}:{criterion.name}" for criterion in self.criteria)]
+
 
 class TraceSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Where the graph's harness sends its trace.

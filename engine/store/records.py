@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from engine.store.process_identity import ProcessIdentity
-from engine.store.scores import ExportOutcome, Score, Stage, measured_values
+from engine.store.scores import ExportOutcome, ModelUse, Score, Stage, measured_values
 
 RunStatus = Literal["pending", "running", "completed", "cancelled", "error", "aborted"]
 EpisodeStatus = Literal["completed", "error", "cancelled"]
@@ -186,6 +186,7 @@ class EpisodeRow(msgspec.Struct, kw_only=True):
     that it had. beyond_stop: it lies after the last one that counts of a run that ended early. scores: in the
     order of their graders, then of the judges; verdict: what they come to, None where nothing decides.
     trace_ref: where its trace is to be had ({kind, endpoint, run_id, …}); a secret in it by name alone.
+    judges_used: what its judges took of their models, over all attempts; no part of what the agent took.
     """
 
     episode_index: int
@@ -212,6 +213,7 @@ class EpisodeRow(msgspec.Struct, kw_only=True):
     verdict: bool | None = None
     stages: list[Stage] = []
     exports: list[ExportOutcome] = []
+    judges_used: ModelUse | None = None
     trajectory_digest: str = ""
     beyond_stop: bool = False
 

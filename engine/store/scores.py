@@ -40,10 +40,9 @@ class Measured(
     detail: Any = None
 
 
-class Unmeasured(
-    msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, tag_field="status", tag="unmeasured"
-):
-    """There is no value. ``retryable``: another attempt may give one. ``attempts``: those made."""
+class Unmeasured(msgspec.Struct, kw_only=True, frozen=True, tag_field="status", tag="unmeasured"):
+    """There is no value. ``retryable``: another attempt may give one. ``attempts``: those made, 0 where
+    nothing was asked. All of it is written, whatever its value: who reads the file knows no defaults."""
 
     grader_id: str
     metric: str
@@ -73,10 +72,39 @@ def stage_time() -> str:
     return datetime.now().astimezone().isoformat(timespec="microseconds")
 
 
+class ModelUse(msgspec.Struct, kw_only=True, frozen=True):
+    """What asking a model took. asked: questions that it answered; those from the request cache took nothing.
+
+    uncounted: answers of which the server said no tokens; unpriced: those whose cost is not known, since
+    their profile has no price or nothing was counted. usd: of the others, None where there are none.
+    """
+
+    asked: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    usd: float | None = None
+    uncounted: int = 0
+    unpriced: int = 0
+
+
+def used_together(several: Iterable[ModelUse]) -> ModelUse:
+    """The sum."""
+    every = list(several)
+    prices = [use.usd for use in every if use.usd is not None]
+    return ModelUse(
+        asked=sum(use.asked for use in every),
+        prompt_tokens=sum(use.prompt_tokens for use in every),
+        completion_tokens=sum(use.completion_tokens for use in every),
+        usd=fsum(prices) if prices else None,
+        uncounted=sum(use.uncounted for use in every),
+        unpriced=sum(use.unpriced for use in every),
+    )
+
+
 class Stage(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A part of an episode's way, and how it ended. Times are ISO 8601 with offset, to the microsecond.
 
-    retryable: of ``error``, another attempt may go better.
+    retryable: of ``error``, another attempt may go better. used: what a judge took of its model.
     """
 
     name: StageName
@@ -85,6 +113,7 @@ class Stage(msgspec.Struct, kw_only=True, omit_defaults=True):
     error: str | None = None
     error_class: str | None = None
     retryable: bool = False
+    used: ModelUse | None = None
 
 
 class ExportOutcome(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -82,7 +82,7 @@ def test_what_a_judge_could_not_say_is_said_without_playing_anything(run: RunDir
 
 
 def test_it_is_scored_as_it_says_now_as_far_as_that_goes_without_the_environment(run: RunDir) -> None:
-    also = {"id": "tests-pass", "config": {"id": "again", "cmd": "true"}}
+    also = {"id": "tests-pass", "config": {"id": "again", "metric": "again", "cmd": "true"}}
     now = {"graders": [STEPS, TESTS, also], "judges": [{"id": "style", "prompt": "How is it?"}]}
     rescored(run, now)
     for row in read_rows(run):
@@ -93,6 +93,7 @@ def test_it_is_scored_as_it_says_now_as_far_as_that_goes_without_the_environment
             ("judge:style", 0.75),
         ]
         assert (row.scores[2].reason, row.verdict, row.failure) == ("missing_evidence", True, None)
+        assert [stage.name for stage in row.stages if stage.name.startswith("judge:")] == ["judge:style"]
     assert run.read_spec().scoring == now
 
 

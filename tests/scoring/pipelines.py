@@ -140,7 +140,7 @@ class Bench:
     final: list[EpisodeRow] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        means = Means(
+        self.means = Means(
             self.spec,
             RUN,
             "graph",
@@ -151,7 +151,7 @@ class Bench:
             self.exporter,  # type: ignore[arg-type]
         )
         self.pipeline = Pipeline(
-            means,
+            self.means,
             self.files,
             lambda: None,
             lambda at, row, folder: self.final.append(row),

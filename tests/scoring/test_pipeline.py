@@ -13,6 +13,7 @@ import pytest
 
 from engine.models.call import ChatCall
 from engine.scoring import collecting, pipeline
+from engine.scoring.again import to_score_again
 from engine.scoring.collect import collect
 from engine.scoring.evidence import read_events
 from engine.scoring.graders import AnyGrader
@@ -20,7 +21,7 @@ from engine.scoring.pipeline import PhaseError
 from engine.scoring.reading import read_scoring
 from engine.scoring.sources import CollectError
 from engine.store.records import EpisodeRow
-from engine.store.scores import Measured, Stage, Unmeasured
+from engine.store.scores import Measured, ModelUse, Stage, Unmeasured
 from tests.scoring.making import Made, gives, measured
 from tests.scoring.pipelines import (
     PICTURE,
@@ -346,6 +347,34 @@ class TestJudges:
             ("judge:j2", 0.75),
         ]
         assert len(table.chat.asked) == 1
+
+    async def test_what_they_took_is_in_their_stages_and_over_all_attempts_in_the_row(
+        self, bench: MakeBench
+    ) -> None:
+        async def garbage(call: ChatCall) -> str:
+            return "[[90]]"
+
+        first = await bench(chat=Chat(garbage), judges=TWO_JUDGES).played()
+        once = ModelUse(asked=1, unpriced=1)
+        assert [stage.used for stage in first.stages if stage.used] == [once, once]
+        assert first.judges_used == ModelUse(asked=2, unpriced=2)
+
+        again = bench(judges=[{"id": "j2"}])
+        left = to_score_again(again.means, first)
+        again.pipeline.push(0, left, again.place(0))
+        await again.pipeline.settle()
+        assert [name for name in stages(again.last()) if name.startswith("judge:")] == ["judge:j2"]
+        assert again.last().judges_used == ModelUse(asked=3, unpriced=3)
+
+    async def test_a_judge_that_lost_its_evidence_has_no_stage_that_says_it_went_well(
+        self, bench: MakeBench
+    ) -> None:
+        judged = await bench(judges=TWO_JUDGES).played()
+        lost = bench(judges=TWO_JUDGES, trace=PLATFORM, source=Source([CollectError("down")]))
+        lost.pipeline.push(0, to_score_again(lost.means, judged), lost.place(0))
+        await lost.pipeline.settle()
+        assert values(lost.last()) == {"judge:j1": None, "judge:j2": None}
+        assert not any(name.startswith("judge:") for name in stages(lost.last()))
 
     async def test_each_judges_scores_are_on_disk_before_the_next_is_asked(self, bench: MakeBench) -> None:
         seen: list[list[str]] = []

@@ -43,7 +43,10 @@ def test_scores_are_told_by_their_status_and_say_no_more_than_they_know() -> Non
     )
     assert msgspec.json.decode(told) == [
         {"status": "measured", "grader_id": "t", "metric": "tests_pass", "value": 1.0, "pass": True},
-        {"status": "unmeasured", "grader_id": "g", "metric": "m", "reason": "missing_evidence"},
+        {
+            **{"status": "unmeasured", "grader_id": "g", "metric": "m", "reason": "missing_evidence"},
+            **{"retryable": False, "attempts": 1, "detail": None},
+        },
         {"status": "invalid", "grader_id": "g", "metric": "n", "reason": "contract_violation"},
     ]
 
