@@ -72,7 +72,7 @@ async def judge(means: Means, row: EpisodeRow, folder: Path, files: Files, told:
             told(row, name)
             answer = await _answer(row, name, answers)
             judged[name] = answer.scores
-            row = with_scores(row, [*graded, *_all_of(judged)], means.spec.verdict)
+            row = with_scores(means, row, [*graded, *_all_of(judged)])
             if answer.stage is not None:
                 _put(row, answer.stage)
                 await files.record(row, folder)
@@ -97,7 +97,7 @@ async def _missed(means: Means, row: EpisodeRow, folder: Path, files: Files) -> 
             "message": f"{told}; `evaltower resume --errors` plays it again",
         }
         row = msgspec.structs.replace(row, failure=failure)
-        row = with_scores(row, [*_merged(means, row, scores), *_of_judges(row)], means.spec.verdict)
+        row = with_scores(means, row, [*_merged(means, row, scores), *_of_judges(row)])
         _put(
             row,
             Stage(
@@ -127,14 +127,14 @@ def _without_evidence(means: Means, row: EpisodeRow) -> EpisodeRow:
         for score in without_verdict(judge, "missing_evidence", why, retryable=retryable)
     ]
     row = msgspec.structs.replace(row, stages=without_judges(row.stages))
-    return with_scores(row, [*_merged(means, row, observed), *judged], means.spec.verdict)
+    return with_scores(means, row, [*_merged(means, row, observed), *judged])
 
 
 async def _observed(means: Means, row: EpisodeRow, folder: Path) -> EpisodeRow:
     evidence = await asyncio.to_thread(read_evidence, row, folder)
     with stage(row, "observe"):
         graded = await grade_all(means.observers, evidence, None, means.spec.deadline_sec)
-    return with_scores(row, [*_merged(means, row, graded), *_of_judges(row)], means.spec.verdict)
+    return with_scores(means, row, [*_merged(means, row, graded), *_of_judges(row)])
 
 
 async def _answer(row: EpisodeRow, name: str, answers: AsyncIterator[Judged]) -> Judged:

@@ -33,7 +33,7 @@ def to_score_again(means: Means, row: EpisodeRow) -> EpisodeRow:
         return row
     graded = [score for grader in means.graders for score in _of(grader, row.scores)]
     judged = [score for score in row.scores if score.grader_id in judges]
-    return with_scores(row, [*graded, *judged], means.spec.verdict)
+    return with_scores(means, row, [*graded, *judged])
 
 
 def _of(grader: AnyGrader, scores: Sequence[Score]) -> list[Score]:

@@ -77,7 +77,7 @@ async def _graded(
     evidence = Evidence(case_of(row, snapshot), events, snapshot, folder)
     with stage(row, "grade"):
         graded = await grade_all(means.holders, evidence, compute, means.spec.deadline_sec)
-    return with_scores(row, merge_in_order(graded), means.spec.verdict)
+    return with_scores(means, row, merge_in_order(graded))
 
 
 def _reference(means: Means, snapshot: dict[str, Any] | None) -> str:

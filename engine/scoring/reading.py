@@ -11,10 +11,10 @@ from engine.graph.model import Problem
 from engine.graph.names import near_or_all
 from engine.models.errors import ProfileError
 from engine.models.profiles import pick
+from engine.scoring.asked import clashes, ladder_problems
 from engine.scoring.attributes import NAMES
 from engine.scoring.graders import grader_problems
-from engine.scoring.ladder import ANY_OTHER
-from engine.scoring.metric_names import NAME_RULE, is_name, metric_problem
+from engine.scoring.metric_names import NAME_RULE, is_name
 from engine.scoring.spec import (
     Criterion,
     GraderSpec,
@@ -65,8 +65,7 @@ def _asked_profiles(data: Any) -> Iterator[tuple[int, str]]:
 def _read(data: Any) -> tuple[ScoringSpec | None, list[Problem]]:
     reader = TableReader(_CHECKS, _CALLED)
     spec = reader.read(_with_criteria(data), ScoringSpec, "scoring")
-    ladder = data.get("verdict") if isinstance(data, Mapping) else None
-    return spec, [*reader.problems, *_ladder(ladder)]
+    return spec, [*reader.problems, *clashes(data), *ladder_problems(data)]
 
 
 def _with_criteria(data: Any) -> Any:
@@ -85,6 +84,9 @@ def _judge_with_criteria(judge: Any) -> Any:
 
 def _judge(spec: JudgeSpec, where: str) -> Iterator[Problem]:
     yield from _name(spec.id, f"{where}.id", "a judge")
+    if spec.runs_on:
+        told = "cannot be chosen: a judge is asked by the run itself, wherever its model is served"
+        yield problem(f"{where}.runs_on", told, "leave it out, and name a profile of that server")
 
 
 def _criterion(spec: Criterion, where: str) -> Iterator[Problem]:
@@ -117,24 +119,6 @@ def _sink(spec: SinkSpec, where: str) -> Iterator[Problem]:
     needed = _PUT_INTO.get(spec.kind)
     if needed and not getattr(spec, needed):
         yield problem(f"{where}.{needed}", f"is missing: {spec.kind} puts traces into one")
-
-
-def _ladder(given: Any) -> Iterator[Problem]:
-    """Of what is a ladder: whatever else is wrong with the request."""
-    for place, rung in enumerate(given if isinstance(given, list) else []):
-        metrics = [rung] if isinstance(rung, str) else rung
-        if not isinstance(metrics, list) or not all(isinstance(metric, str) for metric in metrics):
-            continue
-        at = f"scoring.verdict[{place}]"
-        if not metrics:
-            yield problem(at, "is empty", "name the metrics that decide there, or leave the rung out")
-        for metric in metrics:
-            if metric.startswith("judge:") and metric.count(":") > 1:
-                yield problem(at, f"{metric!r} is a judge's criterion, and none decides", "name the judge")
-            elif metric not in (ANY_OTHER, "judge") and not metric.startswith("judge:"):
-                wrong = metric_problem(metric, (metric,))
-                if wrong:
-                    yield problem(at, wrong)
 
 
 def _name(name: str, where: str, whose: str) -> Iterator[Problem]:

@@ -61,8 +61,8 @@ class JudgeSpec(msgspec.Struct, frozen=True, kw_only=True):
     ``judge:<id>:<criterion>``.
 
     profile: in evaltower.toml; "" is the active one. prompt: what it is to judge by. pass_threshold: the
-    least score, in [0, 1], that passes; None leaves that to the judge. runs_on: where it runs; "" is where
-    the run does.
+    least score, in [0, 1], that passes; None leaves that to the judge. runs_on: where it is asked from; only
+    "", the run's own process.
     """
 
     id: str

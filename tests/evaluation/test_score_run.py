@@ -49,7 +49,10 @@ def played_once(tmp_path_factory: pytest.TempPathFactory) -> RunDir:
     with chat_server() as server:
         server.acts.extend([fails(500)] * 2)
         run = played(scored_root(tmp_path_factory.mktemp("played"), server), JUDGED)
-    assert all_values(run) == [{"tests_pass": 1.0, "tool_calls": 0.0, "judge:quality": "grader_error"}] * 2
+    assert (
+        all_values(run)
+        == [{"tests_pass": 1.0, "tool_calls": "missing_evidence", "judge:quality": "grader_error"}] * 2
+    )
     return run
 
 
@@ -65,7 +68,9 @@ def run(played_once: RunDir, tmp_path: Path, server: ChatServer) -> RunDir:
 def test_what_a_judge_could_not_say_is_said_without_playing_anything(run: RunDir) -> None:
     done, summary = journal(run), run.read_summary()
     rescored(run)
-    assert all_values(run) == [{"tests_pass": 1.0, "tool_calls": 0.0, "judge:quality": 0.75}] * 2
+    assert (
+        all_values(run) == [{"tests_pass": 1.0, "tool_calls": "missing_evidence", "judge:quality": 0.75}] * 2
+    )
     assert journal(run) == done
     after = run.read_summary()
     assert (after.status, after.error, after.finished_at, after.elapsed_sec, after.result_digest) == (
@@ -87,7 +92,7 @@ def test_it_is_scored_as_it_says_now_as_far_as_that_goes_without_the_environment
     rescored(run, now)
     for row in read_rows(run):
         assert [(score.grader_id, getattr(score, "value", None)) for score in row.scores] == [
-            ("steps", 0.0),
+            ("steps", None),
             ("tests-pass", 1.0),
             ("again", None),
             ("judge:style", 0.75),
@@ -101,7 +106,8 @@ def test_a_run_that_was_not_scored_is(root: Path) -> None:
     run = played(root, {})
     rescored(run, JUDGED)
     assert (
-        all_values(run) == [{"tests_pass": "missing_evidence", "tool_calls": 0.0, "judge:quality": 0.75}] * 2
+        all_values(run)
+        == [{"tests_pass": "missing_evidence", "tool_calls": "missing_evidence", "judge:quality": 0.75}] * 2
     )
 
 

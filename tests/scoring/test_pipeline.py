@@ -242,7 +242,7 @@ class TestTraces:
         table = bench("steps", source=Source([CollectError("down")]), trace=trace, judges=TWO_JUDGES)
         row = await table.played()
         assert row.failure is None
-        assert values(row) == {"tool_calls": 0.0, "judge:j1": 0.75, "judge:j2": 0.75}
+        assert values(row) == {"tool_calls": None, "judge:j1": 0.75, "judge:j2": 0.75}
         assert [event["kind"] for event in read_events(table.place(0))] == ["error"]
 
     async def test_a_platform_that_answers_nonsense_is_one_that_cannot_be_read(
@@ -419,6 +419,21 @@ class TestJudges:
         row = await bench(graders_=made, exporter=exporter, sinks=SINK).played()
         assert values(row) == {"nan": None, "throws": None, "fine": 1.0}
         assert row.measures == {"fine": 1.0, "pass": 1.0}
+
+    async def test_two_graders_of_one_metric_are_never_one_number(self, bench: MakeBench) -> None:
+        made = [
+            gives(measured("part", 1.0), measured("own", 0.0), name="a", metrics=("a",)),
+            gives(measured("own", 1.0, True), measured("part", 3.0), name="b", metrics=("own",)),
+        ]
+        row = await bench(graders_=made).played()
+        assert [(s.grader_id, s.metric, getattr(s, "value", None)) for s in row.scores] == [
+            ("a", "part", 1.0),
+            ("a", "own", None),
+            ("b", "own", 1.0),
+            ("b", "part", None),
+        ]
+        assert "is scored by the grader 'b'" in row.scores[1].detail
+        assert row.measures == {"part": 1.0, "own": 1.0, "pass": 1.0}
 
 
 class TestStreams:
