@@ -116,6 +116,23 @@ class Stage(msgspec.Struct, kw_only=True, omit_defaults=True):
     used: ModelUse | None = None
 
 
+class ScoringTally(msgspec.Struct, kw_only=True, frozen=True):
+    """What came of the scoring of a run's episodes, so far.
+
+    pending: those whose scores are not final. undecided: those that completed, whose scores are final, and of
+    which none decides. not_judged: those that a judge was to score, and did not; not_judged_for: reason →
+    how many of those; not_judged_why: the most frequent reason's most frequent words. judges_used: what all
+    judges took of their models.
+    """
+
+    pending: int = 0
+    undecided: int = 0
+    not_judged: int = 0
+    not_judged_for: dict[str, int] = {}
+    not_judged_why: str = ""
+    judges_used: ModelUse = ModelUse()
+
+
 class ExportOutcome(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What came of exporting one episode to one sink. sink: its kind; name: what the request calls it.
 
@@ -142,6 +159,16 @@ def measured_values(scores: Iterable[Score]) -> dict[str, float]:
         if isinstance(score, Measured):
             found.setdefault(score.metric, []).append(score)
     return {metric: _together(several) for metric, several in found.items()}
+
+
+def graded_values(scores: Iterable[Score]) -> dict[str, bool]:
+    """Metric → whether its value is nothing but a pass (1) or a fail (0), over the measured scores."""
+    found: dict[str, bool] = {}
+    for score in scores:
+        if isinstance(score, Measured):
+            plain = score.passed is not None and score.value == float(score.passed)
+            found[score.metric] = found.get(score.metric, True) and plain
+    return found
 
 
 def _together(scores: list[Measured]) -> float:
