@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from engine import figures
 from engine.cli.scores import waits_in_words
 from engine.figures import number
 
@@ -61,7 +62,8 @@ def standing(report: RunReport) -> str:
         return ""
     name, stats = found.metric, found.stats
     if found.withheld:
-        return f"{name} withheld: {found.errors} of {stats.n + found.errors} with errors"
+        why = "with errors" if found.lost == found.errors else "without it"
+        return f"{name} withheld: {found.lost} of {stats.n + found.lost} {why}"
     return f"{name} {number(stats.mean)}{interval(stats, ' ')}"
 
 
@@ -79,6 +81,8 @@ def fare(report: RunReport, pace: Pace) -> str:
     parts = [report.progress.activity] if report.progress and report.progress.activity else []
     if report.progress and report.progress.scoring:
         parts.append(f"{len(report.progress.scoring)} wait for {waits_in_words(report.progress.scoring)}")
+    if summary.scored is not None and summary.scored.not_judged:
+        parts.append(f"{summary.scored.not_judged} could not be judged")
     if summary.error_count:
         parts.append(f"{summary.error_count} with errors")
     if told := standing(report):
@@ -103,5 +107,6 @@ def clock(seconds: float) -> str:
 
 
 def interval(stats: MetricStats | Estimate, before: str = "") -> str:
-    """The 95 % interval, or nothing where there is none."""
-    return f"{before}[{number(stats.ci95[0])}, {number(stats.ci95[1])}]" if stats.ci95 else ""
+    """The 95 % interval, that nothing spreads, or nothing where there is none."""
+    told = figures.interval(stats.ci95, stats.stderr)
+    return f"{before}{told}" if told else ""

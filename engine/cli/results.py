@@ -78,7 +78,7 @@ def _put_headline(found: Headline) -> None:
     where = f", in {shown.groups} {shown.by}s" if shown.by else ""
     if shown.by == "episode":
         where = f", the repeats of {shown.groups}"
-    known = f"95 % interval {interval(shown)}" if shown.ci95 else "no interval"
+    known = f"95 % interval {interval(shown)}" if shown.ci95 else interval(shown) or "no interval"
     put_wrapped(
         f"{found.metric} {number(shown.mean)}, {known}, from {missing.measured} of"
         f" {count(missing.planned, 'episode')}{where}",
@@ -99,6 +99,7 @@ def _lacking(missing: Missingness) -> str:
     counts = [
         (missing.errored, f"errored ({missing.infra} infra)" if missing.infra else "errored"),
         (missing.unmeasured, "unmeasured"),
+        (missing.to_come, "being scored"),
         (missing.cancelled, "cancelled"),
         (missing.not_run, "not run"),
     ]

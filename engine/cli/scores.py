@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.cli.output import Cell, put, put_table, put_wrapped
-from engine.figures import number
+from engine.figures import count, number
 from engine.store.scores import Measured, Score, Unmeasured
+from engine.store.scoring_tally import not_judged_in_words, use_in_words
 
 if TYPE_CHECKING:
     from engine.control.scoring_report import ScoringReport
@@ -32,7 +32,7 @@ def verdict_of(row: EpisodeRow) -> Cell:
 
 def waits_in_words(waiting: list[EpisodeWaits]) -> str:
     """``judge:quality 3, export 1``."""
-    return ", ".join(f"{what} {count}" for what, count in Counter(w.waits_for for w in waiting).most_common())
+    return ", ".join(f"{what} {times}" for what, times in Counter(w.waits_for for w in waiting).most_common())
 
 
 def put_scoring(report: ScoringReport, run: str, *, over: bool) -> None:
@@ -47,11 +47,17 @@ def put_scoring(report: ScoringReport, run: str, *, over: bool) -> None:
     if report.unmeasured:
         told = ", ".join(f"{metric} in {count}" for metric, count in report.unmeasured.items())
         rows.append(["not measured", told])
+    if report.tally.not_judged:
+        rows.append(["not judged", not_judged_in_words(report.tally)])
+    if report.degraded:
+        rows.append(["traces", f"{report.degraded} graded without: it could not be fetched"])
     if report.not_collected:
         rows.append(["traces", f"{report.not_collected} could not be fetched"])
     if report.pending:
         now = waits_in_words(report.waiting)
         rows.append(["waiting", f"{report.pending} episodes" + (f": {now}" if now else "")])
+    if report.tally.judges_used.asked:
+        rows.append(["judges took", use_in_words(report.tally.judges_used)])
     put_table(["scoring", ""], rows)
     if over and report.in_backend:
         put_wrapped("The backend fetches their traces, and goes on with them by itself.")
@@ -87,19 +93,28 @@ def put_episode(row: EpisodeRow) -> None:
     verdict = verdict_of(row)
     put(f"verdict: {verdict.text}", verdict.colour)
     for line, colour in _lines(row):
-        put(textwrap.shorten(line, LONGEST_TOLD, placeholder=" …"), colour)
+        put(_cut(line), colour)
+
+
+def _cut(line: str) -> str:
+    left = len(line) - LONGEST_TOLD
+    return line if left <= 0 else f"{line[:LONGEST_TOLD]} [… {count(left, 'character')} left out]"
 
 
 def _lines(row: EpisodeRow) -> Iterator[tuple[str, str | None]]:
     for score in row.scores:
         colour = None if isinstance(score, Measured) else "yellow"
-        yield f"{score.metric}: {score_in_words(score)}", colour
+        by = "" if score.grader_id == score.metric else f" by {score.grader_id}"
+        yield f"{score.metric}{by}: {score_in_words(score)}", colour
     failure = row.failure or {}
     if failure.get("stage") in ("collect", "grade"):
         yield f"{failure['stage']}: {failure.get('message', '')}", "yellow"
     for stage in row.stages:
-        if stage.error and stage.name == "snapshot":
+        elsewhere = stage.name.startswith(("judge:", "export:")) or stage.error == failure.get("message")
+        if stage.error and not elsewhere:
             yield f"{stage.name}: {stage.error}", "yellow"
+    if row.judges_used is not None and row.judges_used.asked:
+        yield f"judges took {use_in_words(row.judges_used)}", None
     for outcome in row.exports:
         where = f"exported to {outcome.name} ({outcome.sink})"
         if outcome.error is not None:

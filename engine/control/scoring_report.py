@@ -7,22 +7,25 @@ from collections.abc import Sequence
 
 import msgspec
 
+from engine.scoring.collecting import does_without_trace, failed_to_collect
 from engine.scoring.exporting import SinkReport, fold_exports
 from engine.scoring.reading import read_scoring
 from engine.scoring.spec import ScoringError, SinkSpec
 from engine.store.records import EpisodeRow, EpisodeWaits
 from engine.store.rundir import RunDir, RunDirError
 from engine.store.runs import read_rows
-from engine.store.scores import Measured, Unmeasured
+from engine.store.scores import Measured, ScoringTally, Unmeasured
+from engine.store.scoring_tally import scoring_tally
 
 
 class ScoringReport(msgspec.Struct, kw_only=True):
-    """passed, failed, undecided: episodes by their verdict. pending: episodes whose scores are not final.
-    waiting: what each of those waits for that a running process has taken up, the longest wait first.
-    unmeasured: metric → episodes in which it was asked for and not measured. retryable: episodes of which
-    another attempt may measure more. not_collected: episodes whose
-    trace could not be fetched. in_backend: the backend goes on with those that are pending, by itself. sinks:
-    what came of the exports to each."""
+    """passed, failed, undecided: episodes by their verdict, the last without those whose scores may still
+    come. pending: episodes whose scores are not final. waiting: what each of those waits for that a running
+    process has taken up, the longest wait first. unmeasured: metric → episodes in which it was asked for and
+    not measured. retryable: episodes of which another attempt may measure more. not_collected: episodes whose
+    trace could not be fetched, and that wait for it; degraded: those that were graded without it, as was
+    asked for. tally: what judges did, and did not, and took. in_backend: the backend goes on with those that
+    are pending, by itself. sinks: what came of the exports to each."""
 
     passed: int = 0
     failed: int = 0
@@ -32,6 +35,8 @@ class ScoringReport(msgspec.Struct, kw_only=True):
     unmeasured: dict[str, int] = {}
     retryable: int = 0
     not_collected: int = 0
+    degraded: int = 0
+    tally: ScoringTally = ScoringTally()
     in_backend: bool = False
     sinks: list[SinkReport] = []
 
@@ -66,12 +71,14 @@ def report_of(rows: Sequence[EpisodeRow], sinks: Sequence[SinkSpec] = ()) -> Sco
     return ScoringReport(
         passed=sum(row.verdict is True for row in scored),
         failed=sum(row.verdict is False for row in scored),
-        undecided=sum(row.verdict is None for row in scored),
+        undecided=sum(row.verdict is None and row.scoring == "final" for row in scored),
         pending=sum(row.scoring == "pending" for row in scored),
         unmeasured=dict(sorted(unmeasured.items())),
         retryable=sum(
             any(isinstance(score, Unmeasured) and score.retryable for score in row.scores) for row in scored
         ),
-        not_collected=sum((row.failure or {}).get("stage") == "collect" for row in scored),
+        not_collected=sum(failed_to_collect(row) for row in scored),
+        degraded=sum(does_without_trace(row) for row in scored),
+        tally=scoring_tally(scored) or ScoringTally(),
         sinks=fold_exports(scored, sinks),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -26,6 +27,22 @@ def asks_verdict(spec: ScoringSpec) -> bool:
     deciding = [metric for grader in graders if grader.passes for metric in grader.metrics]
     deciding += [judge.called for judge in spec.judges]
     return any(can_decide(metric, spec.verdict) for metric in deciding)
+
+
+def wants_verdicts(scoring: Mapping[str, Any]) -> bool:
+    """The same of a start request's ``scoring``, whatever is in it."""
+    return bool(scoring) and _wants_verdicts(msgspec.json.encode(scoring))
+
+
+@lru_cache(maxsize=256)
+def _wants_verdicts(scoring: bytes) -> bool:
+    """Lists of runs ask again and again, and mostly of equal ones."""
+    from engine.scoring.reading import read_scoring
+
+    try:
+        return asks_verdict(read_scoring(msgspec.json.decode(scoring)))
+    except ScoringError:
+        return False
 
 
 def metric_owners(graders: Sequence[AnyGrader]) -> dict[str, str]:

@@ -49,6 +49,9 @@ async def not_collected(
     log.warning("%s: its trace cannot be collected: %s", folder.name, message)
     if means.spec.trace.on_pull_error == "degrade":
         await put(folder, [{"kind": "error", "message": message}], files)
+        if not does_without_trace(row):
+            with stage(row, "collect") as told:
+                told.error, told.error_class = message, "infra"
         return row
     failure = {
         "stage": "collect",
@@ -91,6 +94,12 @@ def trace_reference(means: Means, key: str) -> dict[str, Any]:
         "correlate": trace.correlate,
         **{name: value for name, value in asked.items() if value},
     }
+
+
+def does_without_trace(row: EpisodeRow) -> bool:
+    """Whether it was graded although its trace could not be had."""
+    failed = any(stage.name == "collect" and stage.error is not None for stage in row.stages)
+    return failed and not failed_to_collect(row)
 
 
 def failed_to_collect(row: EpisodeRow) -> bool:

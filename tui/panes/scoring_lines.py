@@ -10,6 +10,7 @@ from engine.control.scoring_report import ScoringReport
 from engine.figures import number
 from engine.statistics.intervals import Estimate
 from engine.store.records import Identity
+from engine.store.scoring_tally import not_judged_in_words, use_in_words
 from tui.drawing import Drawing
 from tui.panes.metric_lines import interval
 from tui.widgets.drawn import Line
@@ -63,6 +64,12 @@ def _facts(
     if report.unmeasured:
         lacking = ", ".join(f"{metric} in {count}" for metric, count in report.unmeasured.items())
         yield "not measured", lacking, drawing.warn
+    if report.tally.not_judged:
+        yield "not judged", not_judged_in_words(report.tally), drawing.bad
+    if report.tally.judges_used.asked:
+        yield "judges took", use_in_words(report.tally.judges_used), drawing.plain
+    if report.degraded:
+        yield "traces", f"{report.degraded} graded without: it could not be collected", drawing.warn
     if report.not_collected:
         yield "traces", f"{report.not_collected} could not be collected", drawing.bad
     if report.pending:
