@@ -109,9 +109,10 @@ def _lines(row: EpisodeRow) -> Iterator[tuple[str, str | None]]:
     failure = row.failure or {}
     if failure.get("stage") in ("collect", "grade"):
         yield f"{failure['stage']}: {failure.get('message', '')}", "yellow"
+    known = {failure.get("message")}
     for stage in row.stages:
-        elsewhere = stage.name.startswith(("judge:", "export:")) or stage.error == failure.get("message")
-        if stage.error and not elsewhere:
+        if stage.error and stage.error not in known and not stage.name.startswith(("judge:", "export:")):
+            known.add(stage.error)
             yield f"{stage.name}: {stage.error}", "yellow"
     if row.judges_used is not None and row.judges_used.asked:
         yield f"judges took {use_in_words(row.judges_used)}", None

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from engine.control.scoring_report import report_of
 from engine.models.call import ChatCall
 from engine.scoring import collecting, pipeline
 from engine.scoring.again import to_score_again
@@ -244,6 +245,16 @@ class TestTraces:
         assert row.failure is None
         assert values(row) == {"tool_calls": None, "judge:j1": 0.75, "judge:j2": 0.75}
         assert [event["kind"] for event in read_events(table.place(0))] == ["error"]
+        assert report_of([row]).degraded == 1
+        assert report_of([row]).not_collected == 0
+
+    async def test_a_file_that_was_done_without_is_told_as_any_other_trace(self, bench: MakeBench) -> None:
+        trace = {"kind": "file", "endpoint": "gone.json", "on_pull_error": "degrade"}
+        row = await bench("steps", trace=trace).played()
+        assert row.failure is None
+        (collect,) = (stage for stage in row.stages if stage.name == "collect")
+        assert "gone.json" in (collect.error or "")
+        assert report_of([row]).degraded == 1
 
     async def test_a_platform_that_answers_nonsense_is_one_that_cannot_be_read(
         self, bench: MakeBench

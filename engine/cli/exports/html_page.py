@@ -17,6 +17,7 @@ from engine.cli.exports.content import (
 )
 from engine.cli.progress import interval
 from engine.figures import number
+from engine.store.scoring_tally import not_judged_in_words, use_in_words
 from engine.text import visible
 
 if TYPE_CHECKING:
@@ -122,7 +123,13 @@ def _verdicts(report: ScoringReport | None) -> list[list[str | float | None]]:
         return []
     told = f"{report.passed} passed, {report.failed} failed, {report.undecided} without one"
     facts: list[list[str | float | None]] = [["verdicts", told]]
-    return [*facts, ["not scored yet", report.pending]] if report.pending else facts
+    if report.pending:
+        facts.append(["not scored yet", report.pending])
+    if report.tally.not_judged:
+        facts.append(["not judged", not_judged_in_words(report.tally)])
+    if report.tally.judges_used.asked:
+        facts.append(["judges took", use_in_words(report.tally.judges_used)])
+    return facts
 
 
 def _task_table(found: TaskTable) -> Table:
