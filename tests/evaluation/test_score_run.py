@@ -14,6 +14,7 @@ import pytest
 from engine.control.rescoring import reopen_to_score
 from engine.store.rundir import RunDir
 from engine.store.runs import read_rows, view_run
+from engine.store.scores import ModelUse
 from tests.control.waiting import wait_for
 from tests.fakes.chat_server import ChatServer, Handler, chat_server, fails, hangs, says
 from tests.fakes.real_runs import RUN_DEADLINE_SEC, ask_to_end, attempt
@@ -67,6 +68,13 @@ def run(played_once: RunDir, tmp_path: Path, server: ChatServer) -> RunDir:
 
 def test_what_a_judge_could_not_say_is_said_without_playing_anything(run: RunDir) -> None:
     done, summary = journal(run), run.read_summary()
+    progress, tally = run.read_progress(), summary.scored
+    assert progress is not None
+    assert tally is not None
+    assert progress.scored == tally
+    assert (tally.not_judged, tally.not_judged_for) == (2, {"grader_error": 2})
+    assert "HTTP 500" in tally.not_judged_why
+    assert (summary.status, summary.error) == ("completed", None), "no fault of ours"
     rescored(run)
     assert (
         all_values(run) == [{"tests_pass": 1.0, "tool_calls": "missing_evidence", "judge:quality": 0.75}] * 2
@@ -81,6 +89,11 @@ def test_what_a_judge_could_not_say_is_said_without_playing_anything(run: RunDir
         summary.result_digest,
     )
     assert after.aggregate_metrics["judge:quality"] == 0.75
+    assert after.scored is not None
+    assert (after.scored.not_judged, after.scored.judges_used) == (
+        0,
+        ModelUse(asked=2, prompt_tokens=20, completion_tokens=4, unpriced=2),
+    )
     assert "judge:quality" not in summary.aggregate_metrics
     assert run.is_done()
     assert {row.scoring for row in read_rows(run)} == {"final"}
