@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from engine.scoring.collect import collect
+from engine.scoring.errors import CollectError
 from engine.scoring.evidence import TRACE, correlation_id, with_collected
 from engine.scoring.scored import Files, Means, stage
-from engine.scoring.sources.base import CollectError
 from engine.scoring.spans import Event
 from engine.store.records import EpisodeRow
 

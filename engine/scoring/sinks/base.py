@@ -8,9 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.scoring.errors import ExportError
+from engine.scoring.platform import Platform
 from engine.scoring.sinks.ids import Ids
 from engine.scoring.sinks.payload import ScorePayload, score_payloads
-from engine.scoring.sinks.platform import ExportError, Platform
 from engine.scoring.spec import SinkSpec
 from engine.store.records import EpisodeRow, now_iso
 from engine.store.scores import ExportOutcome

@@ -7,9 +7,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from engine.scoring import platform
 from engine.scoring.exporting import Exporter, fold_exports
 from engine.scoring.secrets import Secrets
-from engine.scoring.sinks import ExportItem, phoenix, platform
+from engine.scoring.sinks import ExportItem, phoenix
 from engine.scoring.spec import SinkSpec, TraceSpec
 from engine.scoring.streams import BoundedStream
 from engine.store.records import EpisodeRow
@@ -80,7 +81,7 @@ async def test_where_some_episodes_failed_the_sink_is_partial(
         (report,) = fold_exports(_rows(await exporter.export(item(1)), await exporter.export(item(2))))
 
     assert (report.status, report.message) == ("partial", "1/2 episodes failed to export")
-    assert "HTTP 500 Internal Server Error: full" in (report.cases[0].error or "")
+    assert "HTTP 500: full" in (report.cases[0].error or "")
     assert report.cases[1].error is None
 
 
@@ -185,8 +186,8 @@ def test_a_sink_that_no_episode_came_to_has_succeeded() -> None:
 @pytest.mark.parametrize(
     ("act", "told"),
     [
-        (says(503, "come back later"), "HTTP 503 Service Unavailable: come back later"),
-        (says(302, "over there"), "HTTP 302 Found: over there"),
+        (says(503, "come back later"), "HTTP 503: come back later"),
+        (says(302, "over there"), "HTTP 302: over there"),
         (dies(), "the connection failed"),
         (hangs(), "no answer within 0.5 s"),
     ],
