@@ -327,6 +327,15 @@ class TestJudges:
         assert list(values(mended.last(1))) == ["tests_pass", "judge:j1", "judge:j2", "judge:j3"]
         assert exporter.items[-1].row.exports == [], "what was exported of it is not all there is now"
 
+    @pytest.mark.case(23)
+    async def test_an_episode_that_failed_is_not_judged(self, bench: MakeBench) -> None:
+        table = bench(judges=[{"id": "j"}])
+        for index, status in enumerate(("completed", "error", "cancelled")):
+            await table.play(index, status=status)
+        await table.pipeline.settle()
+        assert [list(values(row)) for row in table.final] == [["judge:j"], [], []]
+        assert len(table.chat.asked) == 1
+
     async def test_a_resume_between_two_judges_asks_the_second_alone(self, bench: MakeBench) -> None:
         table = bench("tests-pass", "steps", judges=[{"id": "j1", "criteria": ["tone"]}, {"id": "j2"}])
         left = an_episode(
