@@ -333,7 +333,8 @@ class TestJudges:
         for index, status in enumerate(("completed", "error", "cancelled")):
             await table.play(index, status=status)
         await table.pipeline.settle()
-        assert [list(values(row)) for row in table.final] == [["judge:j"], [], []]
+        rows = {row.episode_index: row for row in table.final}
+        assert [list(values(rows[index])) for index in range(3)] == [["judge:j"], [], []]
         assert len(table.chat.asked) == 1
 
     async def test_a_resume_between_two_judges_asks_the_second_alone(self, bench: MakeBench) -> None:
