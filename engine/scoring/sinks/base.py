@@ -71,6 +71,8 @@ class Sink(ABC):
             outcome.error = str(error)
         with suppress(ExportError):  # it is there, whether or not we know where to look
             outcome.url = await self.link(placed.external_id)
+        if not outcome.url:
+            outcome.where = f"trace {placed.external_id} at {self.platform.shown}"
         outcome.warning = placed.warning
         outcome.exported_at = now_iso()
         return outcome

@@ -64,7 +64,7 @@ class LangSmithSink(Sink):
 
     async def link(self, external_id: str) -> str:
         session = await self._found_session()
-        host = _site(self.platform.endpoint)
+        host = _site(self.platform.shown)
         if session.tenant_id:
             return f"{host}/o/{session.tenant_id}/projects/p/{session.id}/r/{external_id}?poll=true"
         path = (await self.platform.get(f"/runs/{external_id}", taken=ANY)).field("app_path")

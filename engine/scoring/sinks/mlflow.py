@@ -74,7 +74,7 @@ class MlflowSink(Sink):
         if not self.spec.experiment:
             return ""
         experiment = await self._experiment()
-        page = f"{self.platform.endpoint}/#/experiments/{experiment}/traces"
+        page = f"{self.platform.shown}/#/experiments/{experiment}/traces"
         return f"{page}?selectedEvaluationId={external_id}"
 
     async def _exported(self, path: str) -> dict[str, Mapping[str, Any]]:

@@ -56,7 +56,7 @@ class PhoenixSink(Sink):
         return refused(problems, len(scores))
 
     async def link(self, external_id: str) -> str:
-        return f"{self.platform.endpoint}/redirects/traces/{external_id}"
+        return f"{self.platform.shown}/redirects/traces/{external_id}"
 
     async def _inserted(self, path: str, trace_id: str) -> None:
         """Wait until the trace can be read, at most INSERTED_SEC."""
