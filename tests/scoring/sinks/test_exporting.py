@@ -110,7 +110,7 @@ async def test_a_secret_that_is_missing_fails_each_export_and_nothing_is_ever_as
 
         closed, opened = await exporter.export(item())
 
-        assert "there is no secret 'platform': set EVALTOWER_SECRET_PLATFORM" in (closed.error or "")
+        assert "there is no secret 'platform': neither EVALTOWER_SECRET_PLATFORM in" in (closed.error or "")
         assert opened.error is None
         assert len(server.seen) == 1
 
