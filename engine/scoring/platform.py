@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -122,6 +123,12 @@ class Platform:
     def shown(self) -> str:
         """The endpoint as it may be shown."""
         return shown_url(self.endpoint)
+
+    def at(self, endpoint: str) -> Platform:
+        """The same, at another of its URLs."""
+        other = copy(self)
+        other.endpoint = endpoint
+        return other
 
     async def get(
         self, path: str, params: Mapping[str, Any] | None = None, *, taken: Collection[int] = ()

@@ -95,6 +95,8 @@ class LangsmithSource:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._platform = platform
+        site = platform.endpoint.removesuffix("/v1").removesuffix("/api")
+        self._v2_platform = platform.at(site)
         self._names = names
         self._project = project
         self._tagged = tagged
@@ -149,7 +151,7 @@ class LangsmithSource:
         async def page(cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
             nonlocal absent
             body = {**query, "page_size": PAGE_V2, "min_start_time": since, **_cursor(cursor)}
-            reply = await self._platform.post("/api/v2/runs/query", body, taken=GONE)
+            reply = await self._v2_platform.post("/api/v2/runs/query", body, taken=GONE)
             if reply.status in GONE:
                 absent = True
                 return [], None
