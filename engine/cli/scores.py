@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 LONGEST_TOLD = 2000
 """Characters of a reason; all of it is in the episode's row."""
-COLOURS = {"succeeded": "green", "partial": "yellow", "failed": "red"}
+COLOURS = {"succeeded": "green", "pending": "cyan", "partial": "yellow", "failed": "red"}
 
 
 def verdict_of(row: EpisodeRow) -> Cell:
@@ -69,18 +69,17 @@ def put_scoring(report: ScoringReport, run: str, *, over: bool) -> None:
 
 
 def _unsent(sinks: list[SinkReport]) -> bool:
-    return any(sink.status != "succeeded" for sink in sinks)
+    return any(sink.is_left for sink in sinks)
 
 
 def _sink(report: SinkReport) -> list[str | Cell]:
-    sent = sum(case.error is None for case in report.cases)
     warned = sum(case.warning is not None for case in report.cases)
     told = [report.message, f"{warned} with a warning" if warned else ""]
     return [
         f"{report.name} ({report.sink})",
-        Cell(report.status, COLOURS[report.status]),
-        f"{sent}/{len(report.cases)}",
-        report.url or "-",
+        Cell(report.status, COLOURS.get(report.status)),
+        f"{report.sent}/{report.total}",
+        report.url or report.where or "-",
         "; ".join(filter(None, told)),
     ]
 
@@ -121,7 +120,7 @@ def _lines(row: EpisodeRow) -> Iterator[tuple[str, str | None]]:
         if outcome.error is not None:
             yield f"{where}: {outcome.error}", "red"
         else:
-            told = filter(None, (outcome.url or outcome.external_id, outcome.warning))
+            told = filter(None, (outcome.url or outcome.where or outcome.external_id, outcome.warning))
             yield f"{where}: {', '.join(told) or 'done'}", None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from engine.graph.model import Problem
 from engine.graph.names import near_or_all
@@ -15,6 +14,7 @@ from engine.scoring.asked import clashes, ladder_problems
 from engine.scoring.attributes import NAMES
 from engine.scoring.graders import grader_problems
 from engine.scoring.metric_names import NAME_RULE, is_name
+from engine.scoring.sources.file import is_inside
 from engine.scoring.spec import (
     Criterion,
     GraderSpec,
@@ -25,6 +25,7 @@ from engine.scoring.spec import (
     TraceSpec,
 )
 from engine.scoring.tables import Check, TableReader, problem
+from engine.scoring.urls import url_problem
 from engine.store.profile import Profile
 
 _SECRET = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
@@ -98,8 +99,9 @@ def _trace(spec: TraceSpec, where: str) -> Iterator[Problem]:
     if spec.kind == "none":
         return
     if spec.kind == "file":
-        if not spec.endpoint:
-            yield problem(f"{where}.endpoint", "is missing", "the path of the file with the trace's events")
+        if not is_inside(spec.endpoint):
+            told = "must be the path of a file within the episode's folder"
+            yield problem(f"{where}.endpoint", told, "such as trace.jsonl: without a / first, and without ..")
         if spec.collect != "job":
             told = "cannot be control-plane: a file is gone with the episode's environment"
             yield problem(f"{where}.collect", told, "leave it out, or say job")
@@ -127,17 +129,8 @@ def _name(name: str, where: str, whose: str) -> Iterator[Problem]:
 
 
 def _endpoint(url: str, where: str) -> Iterator[Problem]:
-    if not _is_url(url):
-        yield problem(f"{where}.endpoint", "must be http://HOST… or https://HOST… without a password")
-
-
-def _is_url(text: str) -> bool:
-    try:
-        url = urlsplit(text)
-        plain = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
-    except ValueError:
-        return False
-    return plain and text.isprintable() and not any(mark in text for mark in "@ #")
+    if wrong := url_problem(url):
+        yield problem(f"{where}.endpoint", *wrong)
 
 
 def _secret(name: str, where: str) -> Iterator[Problem]:

@@ -86,12 +86,12 @@ class JudgeSpec(msgspec.Struct, frozen=True, kw_only=True):
 class TraceSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Where the graph's harness sends its trace.
 
-    endpoint: a URL; of kind ``file`` the path of a JSON or JSONL file in the episode's environment. collect:
-    ``job``, the run fetches it before the episode's row is final; ``control-plane``, the backend does so
-    after the run. correlate: found by its own id, or by a tag ``evaltower.run_id``. auth_secret: a secret's
-    name. on_pull_error: ``defer``, what needs it waits for a later pull; ``degrade``, grading goes on
-    without it. mapping: the harness's own names of span attributes, ``{"model": "acme.model"}``, of what
-    :data:`engine.scoring.attributes.NAMES` lists.
+    endpoint: a URL; of kind ``file`` a path within the episode's folder, of a JSON or JSONL file: in the
+    environment, or, where that reads no files, among the run's. collect: ``job``, the run fetches it before
+    the episode's row is final; ``control-plane``, the backend does so after the run. correlate: found by its
+    own id, or by a tag ``evaltower.run_id``. auth_secret: a secret's name. on_pull_error: ``defer``, what
+    needs it waits for a later pull; ``degrade``, grading goes on without it. mapping: the harness's own names
+    of span attributes, ``{"model": "acme.model"}``, of what :data:`engine.scoring.attributes.NAMES` lists.
     """
 
     kind: TraceKind = "none"

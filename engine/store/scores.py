@@ -136,13 +136,15 @@ class ScoringTally(msgspec.Struct, kw_only=True, frozen=True):
 class ExportOutcome(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What came of exporting one episode to one sink. sink: its kind; name: what the request calls it.
 
-    external_id: the trace's id on the platform. warning: it arrived, though not whole.
+    external_id: the trace's id on the platform. url: of its page there; where: what to look for, in words,
+    where no page is known. warning: it arrived, though not whole.
     """
 
     sink: str
     name: str
     external_id: str = ""
     url: str = ""
+    where: str = ""
     error: str | None = None
     warning: str | None = None
     exported_at: str = ""

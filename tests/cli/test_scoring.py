@@ -81,8 +81,8 @@ def test_a_run_is_shown_with_verdicts_exports_and_what_waits(shell: Shell, run: 
         "not measured judge:style in 1",
         "waiting 1 episodes: judge:style 1",
         f"evaltower rescore {run.run_id} does what is left",
-        f"ours (mlflow) partial 1/2 {LINK} 1/2 episodes failed to export",
-        "theirs (otlp) succeeded 0/0",
+        f"ours (mlflow) pending 1/3 {LINK} 1 to come; 1/2 episodes failed to export",
+        "theirs (otlp) pending 0/3 - 3 to come",
         "pass 0.500 [",
         "judge:style 0.750",
     ):
@@ -91,8 +91,8 @@ def test_a_run_is_shown_with_verdicts_exports_and_what_waits(shell: Shell, run: 
     assert (scoring["passed"], scoring["failed"], scoring["undecided"], scoring["pending"]) == (1, 1, 0, 1)
     assert scoring["retryable"] == 1
     assert [(sink["name"], sink["status"]) for sink in scoring["sinks"]] == [
-        ("ours", "partial"),
-        ("theirs", "succeeded"),
+        ("ours", "pending"),
+        ("theirs", "pending"),
     ]
 
 

@@ -16,7 +16,6 @@ from engine.scoring.judging import JudgePanel
 from engine.scoring.pipeline import Pipeline
 from engine.scoring.scored import Means
 from engine.scoring.sinks import ExportItem
-from engine.scoring.sources import ProbeResult
 from engine.scoring.spec import GraderSpec, ScoringSpec
 from engine.store.records import EpisodeRow
 from engine.store.scores import ExportOutcome
@@ -108,9 +107,6 @@ class Source:
         if isinstance(found, Exception):
             raise found
         return list(found)
-
-    async def probe(self) -> ProbeResult:
-        return ProbeResult("reachable")
 
 
 @dataclass

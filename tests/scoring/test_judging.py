@@ -14,9 +14,8 @@ import pytest
 
 from engine.models.call import ChatCall, Reply
 from engine.models.client import ChatClient
-from engine.scoring.context import Evidence
 from engine.scoring.judging import Judged, JudgePanel, judge_models, without_verdict
-from engine.scoring.streams import BoundedStream, StreamStats
+from engine.scoring.streams import BoundedStream
 from engine.store.profile import Price, Profile
 from engine.store.scores import Measured, ModelUse, Score, Unmeasured
 from tests.fakes.chat_server import Act, ChatServer, breaks_off, chat_server, drips, fails, hangs, says, sends
@@ -359,21 +358,6 @@ class TestAnotherAttempt:
         for seed in (SEED, SEED + 1):
             await panel.judge(an_episode(), seed)
         assert len({body["seed"] for body in server.bodies}) == 2
-
-
-@pytest.mark.case(23)
-async def test_an_episode_that_failed_is_not_asked_about(server: ChatServer, make_panel: MakePanel) -> None:
-    panel = make_panel(a_judge())
-    stream = BoundedStream[Evidence](
-        4,
-        lambda episode: panel.judge(episode, SEED),
-        takes=lambda episode: episode.case.status == "completed",
-    )
-    for status in ("completed", "error", "cancelled"):
-        stream.push(an_episode(status=status))
-    await stream.settle()
-    assert stream.stats == StreamStats(pushed=3, finished=1, skipped=2)
-    assert len(server.asked) == 1
 
 
 async def test_scores_of_a_judge_that_was_not_asked_are_followed_by_its_first_attempt(

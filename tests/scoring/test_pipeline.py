@@ -268,23 +268,24 @@ class TestTraces:
         assert row.failure is not None
         assert row.failure["message"] == "no source was made"
 
-    @pytest.mark.parametrize("offers", [("read_file",), ()], ids=["of the environment", "of this machine"])
-    async def test_a_trace_in_a_file(self, bench: MakeBench, tmp_path: Path, offers: tuple[str, ...]) -> None:
-        there = tmp_path / RUN
-        there.mkdir()
-        (there / "ep0000.json").write_text(json.dumps([CALLED]))
-        endpoint = str(tmp_path / "{run_id}.json")
-        inside = {endpoint.replace("{run_id}", f"{RUN}/ep0000"): json.dumps(CALLED).encode()}
-        table = bench("steps", trace={"kind": "file", "endpoint": endpoint})
+    @pytest.mark.parametrize("offers", [("read_file",), ()], ids=["of the environment", "among the run's"])
+    async def test_a_trace_in_a_file(self, bench: MakeBench, offers: tuple[str, ...]) -> None:
+        table = bench("steps", trace={"kind": "file", "endpoint": "agent.json"})
+        if not offers:
+            (table.place(0) / "agent.json").write_text(json.dumps([CALLED]))
+        inside = {"agent.json": json.dumps(CALLED).encode()}
         row = await table.played(desk=Desk(files=inside, offers=offers))
         assert values(row) == {"tool_calls": 1.0}
-        assert (await table.played(1, Desk(files=inside, offers=offers))).failure is None or offers
 
-    async def test_a_file_that_is_not_there_is_not_waited_for(self, bench: MakeBench) -> None:
+    @pytest.mark.parametrize("offers", [("read_file",), ()], ids=["in the environment", "among the run's"])
+    async def test_a_file_that_is_not_there_is_told_and_not_waited_for(
+        self, bench: MakeBench, offers: tuple[str, ...]
+    ) -> None:
         table = bench("steps", trace={"kind": "file", "endpoint": "gone.json"})
-        row = await table.played()
+        row = await table.played(desk=Desk(offers=offers))
         assert row.failure is not None
         assert (row.failure["stage"], row.failure["retryable"]) == ("collect", False)
+        assert "gone.json" in row.failure["message"]
         assert values(row) == {"tool_calls": None}
 
     async def test_waiting_for_traces_takes_no_judges_place(self, bench: MakeBench) -> None:
@@ -337,6 +338,16 @@ class TestJudges:
         await mended.pipeline.settle()
         assert list(values(mended.last(1))) == ["tests_pass", "judge:j1", "judge:j2", "judge:j3"]
         assert exporter.items[-1].row.exports == [], "what was exported of it is not all there is now"
+
+    @pytest.mark.case(23)
+    async def test_an_episode_that_failed_is_not_judged(self, bench: MakeBench) -> None:
+        table = bench(judges=[{"id": "j"}])
+        for index, status in enumerate(("completed", "error", "cancelled")):
+            await table.play(index, status=status)
+        await table.pipeline.settle()
+        rows = {row.episode_index: row for row in table.final}
+        assert [list(values(rows[index])) for index in range(3)] == [["judge:j"], [], []]
+        assert len(table.chat.asked) == 1
 
     async def test_a_resume_between_two_judges_asks_the_second_alone(self, bench: MakeBench) -> None:
         table = bench("tests-pass", "steps", judges=[{"id": "j1", "criteria": ["tone"]}, {"id": "j2"}])

@@ -143,12 +143,15 @@ def test_no_two_may_be_called_the_same() -> None:
     [
         ({"kind": "otel"}, "endpoint"),
         ({"kind": "otel", "endpoint": "ftp://x"}, "endpoint"),
-        ({"kind": "otel", "endpoint": "http://user:key@x"}, "endpoint"),
         ({"kind": "otel", "endpoint": URL, "correlate": "tag"}, "service"),
         ({"kind": "mlflow", "endpoint": URL, "correlate": "tag"}, "experiment"),
         ({"kind": "phoenix", "endpoint": URL}, "project"),
         ({"kind": "langsmith", "endpoint": URL, "correlate": "tag"}, "project"),
         ({"kind": "file"}, "endpoint"),
+        ({"kind": "file", "endpoint": "/var/log/trace.jsonl"}, "endpoint"),
+        ({"kind": "file", "endpoint": "logs/../../trace.jsonl"}, "endpoint"),
+        ({"kind": "file", "endpoint": "~/trace.jsonl"}, "endpoint"),
+        ({"kind": "file", "endpoint": "trace\0.jsonl"}, "endpoint"),
         ({"kind": "file", "endpoint": "trace.jsonl", "collect": "control-plane"}, "collect"),
     ],
 )
@@ -171,6 +174,45 @@ def test_a_secret_is_named_and_what_is_none_is_never_repeated() -> None:
     (problem,) = told({"trace": {"kind": "otel", "endpoint": URL, "auth_secret": value}})
     assert problem.startswith("scoring.trace.auth_secret: is no name of a secret")
     assert value not in problem
+
+
+@pytest.mark.parametrize(
+    ("url", "holds"),
+    [
+        ("https://user:pw-12345@host", "has a login"),
+        ("https://pw-12345@host/path", "has a login"),
+        ("https://host/?api_key=pw-12345", "has a query"),
+        ("https://host/x#pw-12345", "has a query or a fragment"),
+        ("https://user:pw-12345/@host", "must be http"),
+    ],
+)
+def test_a_key_in_an_endpoint_is_refused_and_never_repeated(url: str, holds: str) -> None:
+    sink = {"name": "s", "kind": "otlp", "endpoint": url}
+    for problem, field in zip(
+        told({"trace": {"kind": "otel", "endpoint": url}, "sinks": [sink]}),
+        ("trace", "sinks[0]"),
+        strict=True,
+    ):
+        assert problem.startswith(f"scoring.{field}.endpoint: {holds}")
+        assert holds == "must be http" or "a secret that auth_secret names" in problem
+        assert "pw-12345" not in problem
+
+
+def test_a_url_in_the_wrong_field_is_told_without_its_key() -> None:
+    url = "https://user:pw-12345@host/?key=pw-12345"
+    problems = told(
+        {
+            "trace": {"kind": url},
+            "sinks": [{"name": url, "kind": "otlp", "endpoint": URL}, {"name": "x", "kind": url, url: 1}],
+        }
+    )
+    assert [problem.partition(": ")[0] for problem in problems] == [
+        "scoring.trace.kind",
+        "scoring.sinks[0].name",
+        "scoring.sinks[1].https://host/",
+        "scoring.sinks[1].kind",
+    ]
+    assert "pw-12345" not in "".join(problems)
 
 
 def test_a_ladder_that_cannot_decide_is_refused() -> None:

@@ -44,9 +44,7 @@ def scoring_lines(
 
 def is_left(report: ScoringReport) -> bool:
     """Whether another attempt may bring more."""
-    return bool(report.pending or report.not_collected) or any(
-        sink.status != "succeeded" for sink in report.sinks
-    )
+    return bool(report.pending or report.not_collected) or any(sink.is_left for sink in report.sinks)
 
 
 def report_links(report: ScoringReport) -> list[str]:
@@ -79,20 +77,26 @@ def _facts(
 
 def _sinks(drawing: Drawing, report: ScoringReport, width: int) -> Iterator[Line]:
     """How many episodes arrived at each, and why others did not."""
-    styles = {"succeeded": drawing.good, "partial": drawing.warn, "failed": drawing.bad}
+    styles = {
+        "succeeded": drawing.good,
+        "partial": drawing.warn,
+        "failed": drawing.bad,
+        "pending": drawing.marks["scoring"].style,
+        "nothing sent": drawing.dim,
+    }
     blank = (" " * LABEL, drawing.dim)
     for sink in report.sinks:
         errors = [(case.identity, case.error) for case in sink.cases if case.error is not None]
         warned = sum(case.error is None and case.warning is not None for case in sink.cases)
-        counts = f"  {len(sink.cases) - len(errors)}/{len(sink.cases)} episodes"
+        counts = f"  {sink.sent}/{sink.total} episodes"
         yield [
             (f"{'export':<{LABEL}}", drawing.dim),
             (f"{sink.name} ({sink.sink})  ", drawing.plain),
-            (sink.status if sink.cases else "nothing yet", styles[sink.status]),
-            (counts + (f", {warned} not whole" if warned else "") if sink.cases else "", drawing.plain),
+            (sink.status, styles[sink.status]),
+            (counts + (f", {warned} not whole" if warned else ""), drawing.plain),
         ]
-        if sink.url:
-            yield [blank, (sink.url, drawing.key)]
+        if place := sink.url or sink.where:
+            yield [blank, (place, drawing.key)]
         for identity, error in errors[:LISTED_CASES]:
             for line in wrapped(f"{_named(identity)}: {error}", max(10, width - LABEL)):
                 yield [blank, (line, drawing.bad)]

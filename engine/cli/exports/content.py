@@ -97,9 +97,9 @@ def sink_table(report: ScoringReport) -> Table:
                 sink.name,
                 sink.sink,
                 sink.status,
-                len(sink.cases),
+                sink.total,
                 sum(case.error is not None for case in sink.cases),
-                sink.url,
+                sink.url or sink.where,
                 sink.message,
             ]
             for sink in report.sinks
@@ -115,7 +115,7 @@ def _score_columns(rows: Sequence[EpisodeRow]) -> Table:
         told: dict[str, list[str]] = {}
         for score in row.scores:
             told.setdefault(score.metric, []).append(score_in_words(score))
-        sent = {one.name: one.error or one.url or one.external_id for one in row.exports}
+        sent = {one.name: one.error or one.url or one.where or one.external_id for one in row.exports}
         verdict = {True: "pass", False: "fail", None: None}[row.verdict]
         cells.append(
             [
