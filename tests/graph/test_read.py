@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engine.graph.decode import MAX_DEPTH
+from engine.graph.hooks import enabled_hooks, hook_problems
 from engine.graph.model import Edge, Graph, GraphError
 from engine.graph.read import dump_graph, load_graph, parse_graph
 
@@ -251,6 +252,23 @@ def test_wrong_types(data: dict[str, Any], where: str) -> None:
 )
 def test_missing_keys(data: dict[str, Any], where: str) -> None:
     assert problems(data) == [("missing-key", where)]
+
+
+def test_every_malformed_hook_is_told_wherever_it_is() -> None:
+    hooks = [{"event": "GraphStart"}, {"event": "GraphStart", "command": "true"}, 7]
+    node = {"id": "n", "type": "t", "config": {"hooks": hooks}}
+    data = {"nodes": [node, {"id": "box", "type": "compositeNode", "subgraph": {"nodes": [node]}}]}
+    assert problems({**data, "hooks": hooks}) == [
+        ("missing-key", "hooks[0]"),
+        ("wrong-type", "hooks[2]"),
+        ("missing-key", "node 'n', config.hooks: hooks[0]"),
+        ("wrong-type", "node 'n', config.hooks: hooks[2]"),
+        ("missing-key", "node 'box' > node 'n', config.hooks: hooks[0]"),
+        ("wrong-type", "node 'box' > node 'n', config.hooks: hooks[2]"),
+    ]
+    readable = parse_graph({"nodes": [node]})
+    assert [hook.command for hook in enabled_hooks(readable)] == ["true"]
+    assert [problem.code for problem in hook_problems(readable)] == ["missing-key", "wrong-type"]
 
 
 def test_all_problems_at_once() -> None:
