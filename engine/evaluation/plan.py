@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.components.seeds import episode_seed
+from engine.graph.splits import usual_split
 from engine.store.records import EvalRequest, Identity, identity_of
-
-PREFERRED_SPLIT = "val_unseen"
-
 
 class PlanError(Exception):
     """The request names episodes that the environment does not have, or names none."""
@@ -34,12 +32,12 @@ class PlannedEpisode:
         return identity_of(self.index, dict(self.selectors), self.repeat)
 
 
-def choose_split(asked: str, metadata: Mapping[str, Any]) -> str:
+def choose_split(asked: str, graph_split: str, metadata: Mapping[str, Any]) -> str:
     """The split that is played, of those that the environment's metadata names. Raises PlanError."""
     splits = [str(split) for split in metadata.get("splits") or ()]
     if asked and splits and asked not in splits:
         raise PlanError(f"there is no split {asked!r}; the environment has {', '.join(splits)}")
-    return asked or (PREFERRED_SPLIT if PREFERRED_SPLIT in splits else next(iter(splits), ""))
+    return asked or usual_split(graph_split, splits)
 
 
 def plan_request(request: EvalRequest, split: str, metadata: Mapping[str, Any]) -> list[PlannedEpisode]:

@@ -18,6 +18,7 @@ FULL: dict[str, Any] = {
     "description": "every key, and an unknown one at every level",
     "step_budget": 7,
     "eval_graph": False,
+    "eval_split": "hard",
     "kind": "node",
     "group": "history",
     "presetId": "p1",
@@ -92,7 +93,7 @@ def test_every_key_is_read_and_written_back() -> None:
     graph = parse_graph(FULL)
     assert dump_graph(graph) == FULL
     assert parse_graph(json.dumps(dump_graph(graph)).encode()) == graph
-    assert (graph.step_budget, graph.eval_graph, graph.kind) == (7, False, "node")
+    assert (graph.step_budget, graph.eval_graph, graph.eval_split, graph.kind) == (7, False, "hard", "node")
     assert graph.extra == {"group": "history", "presetId": "p1"}
     assert graph.node("n").extra == {"position": {"x": 1, "y": 2.5}, "colour": "red"}
     assert graph.containers[0].states["s"].reset_on == ("done",)
@@ -106,7 +107,7 @@ def test_what_is_absent_has_its_default() -> None:
     assert (graph.step_budget, graph.eval_graph, graph.kind, graph.edges) == (500, True, "graph", ())
     assert (graph.node("n").label, graph.node("n").config, graph.node("n").subgraph) == ("", {}, None)
     assert parse_graph(dump_graph(graph)) == graph
-    assert not {"kind", "containers", "access_grants", "hooks"} & set(dump_graph(graph))
+    assert not {"kind", "eval_split", "containers", "access_grants", "hooks"} & set(dump_graph(graph))
 
 
 def test_null_step_budget_leaves_it_open() -> None:
@@ -211,6 +212,7 @@ def test_data_that_holds_itself_is_nested_too_deep() -> None:
         ({"step_budget": 1.5}, "graph.step_budget"),
         ({"maxIterations": "many"}, "graph.maxIterations"),
         ({"eval_graph": 1}, "graph.eval_graph"),
+        ({"eval_split": 1}, "graph.eval_split"),
         ({"nodes": {}}, "graph.nodes"),
         ({"nodes": ["a"]}, "nodes[0]"),
         ({"nodes": [{"id": 3, "type": "t"}]}, "nodes[0].id"),
