@@ -43,7 +43,7 @@ async def _end(centre: ControlCentre, what: str, grace_sec: float | None) -> Non
 
 
 async def resume(centre: ControlCentre) -> None:
-    """``R``: what has no finished row, or what the box failed, too."""
+    """``R``: what has no finished row or was still being scored, or what the box failed, too."""
     targets = centre.targets
     over = [run for run in targets if run.is_over]
     if not over:
@@ -59,21 +59,24 @@ async def resume(centre: ControlCentre) -> None:
     if chosen is not None and chosen.id:
         errors = chosen.id == "errors"
         for run, rest in zip(over, left, strict=True):
-            if rest.unplayed or (errors and rest.infra):
+            if rest.is_any or (errors and rest.infra):
                 told = f"resume {run.run_id}{', with what the box failed' if errors else ''}"
                 centre.verb(partial(_resume, run.run_id, errors), told)
 
 
 def _choices(runs: list[RunReport], left: list[Left]) -> list[Item]:
     unplayed, infra = sum(rest.unplayed for rest in left), sum(rest.infra for rest in left)
+    unscored = sum(rest.unscored for rest in left)
+    parts = [f"the {count(unplayed, 'episode')} without a finished row"] if unplayed or not unscored else []
+    parts += [f"the scoring of {count(unscored, 'episode')}"] if unscored else []
     return [
         Item("", ", ".join(map(title_of, runs))),
         Item(
             "rest",
-            f"the {count(unplayed, 'episode')} without a finished row",
+            ", and ".join(parts),
             key="r",
             shown="r",
-            why_not="" if unplayed else "every episode has one",
+            why_not="" if unplayed or unscored else "every episode has one",
         ),
         Item(
             "errors",

@@ -59,16 +59,25 @@ def _spent(run: RunReport, snapshot: Snapshot) -> str:
 
 @dataclass(frozen=True)
 class Left:
-    """What resuming a run would play: episodes without a finished row, and those that the box failed."""
+    """What resuming a run would do: play the episodes without a finished row, and those that the box failed;
+    score on where that was cut short."""
 
     unplayed: int
     infra: int
+    unscored: int = 0
+
+    @property
+    def is_any(self) -> bool:
+        """Whether there is something to do even without those that the box failed."""
+        return bool(self.unplayed or self.unscored)
 
 
 def left_of(report: RunReport, rows: Sequence[EpisodeRow]) -> Left:
     infra = sum(row.status == "error" and row.error_class == "infra" for row in rows)
     over = sum(row.status != "cancelled" for row in rows)
-    return Left(max(0, report.summary.total_episodes - over), infra)
+    cut_short = report.status != "completed"  # one that ended by itself is scored again instead
+    unscored = sum(row.scoring == "pending" for row in rows) if cut_short else 0
+    return Left(max(0, report.summary.total_episodes - over), infra, unscored)
 
 
 def delete_lines(run: RunReport) -> list[str]:

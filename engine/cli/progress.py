@@ -45,8 +45,9 @@ class Pace:
 
     @property
     def seconds_left(self) -> float | None:
+        """None, too, once every episode has been played: what their scoring takes, nobody knows."""
         rate = self.episodes_per_sec
-        return self._left / rate if rate else None
+        return self._left / rate if rate and self._left else None
 
     def _rate(self, which: int) -> float | None:
         done = self._done[which] - self._before[which]
@@ -78,7 +79,9 @@ def fare(report: RunReport, pace: Pace) -> str:
     summary = report.summary
     parts = [report.progress.activity] if report.progress and report.progress.activity else []
     if report.progress and report.progress.scoring:
-        parts.append(f"{len(report.progress.scoring)} wait for {waits_in_words(report.progress.scoring)}")
+        waiting = report.progress.scoring
+        verb = "waits" if len(waiting) == 1 else "wait"
+        parts.append(f"{len(waiting)} {verb} for {waits_in_words(waiting)}")
     if summary.error_count:
         parts.append(f"{summary.error_count} with errors")
     if told := standing(report):

@@ -97,7 +97,7 @@ class BaseCanvasNode(ABC):
     sample carries ``"_key"``, an int in [0, 2**63) drawn from (run seed, episode, node id, firing): the only
     randomness it may use. ``sample_rows(n, rng) -> list[inputs]``, if defined, feeds the load-time check.
 
-    ``required_config``: keys of ``config`` that it cannot do without. Of one that a graph leaves empty the run
+    ``required_config``: keys of ``config`` that it cannot do without. Where a graph leaves one empty, the run
     must select a value (``--select KEY=…``), which the nodeset's panel takes as its field of that name.
     """
 

@@ -184,8 +184,8 @@ class GraphEntry(msgspec.Struct, kw_only=True):
 
 
 class IntrospectReport(msgspec.Struct, kw_only=True):
-    """A graph's environment. metadata: ``{splits, episode_counts, metrics, …}``, or empty. split: the one that
-    is played where a request names none. panel: its fields, with the values they may take."""
+    """A graph's environment. metadata: ``{splits, episode_counts, metrics, …}``, or empty. split: the one
+    that is played where a request names none. panel: its fields, with the values they may take."""
 
     graph_name: str
     env_nodeset: str | None

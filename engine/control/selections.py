@@ -32,9 +32,11 @@ def _left_open(graph: Graph, catalog: Catalog) -> Mapping[str, str]:
     found: dict[str, str] = {}
     for node in expand(graph).graph.nodes:
         tool = catalog.tool(node.type)
-        for name in tool.required_config if tool is not None else ():
-            if not (node.config.get(name) or tool.default_config.get(name)):
-                found.setdefault(name, node.shown)
+        if tool is not None:
+            config = {**tool.default_config, **node.config}
+            for name in tool.required_config:
+                if not config.get(name):
+                    found.setdefault(name, node.shown)
     return found
 
 

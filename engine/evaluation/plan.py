@@ -12,6 +12,7 @@ from engine.components.seeds import episode_seed
 from engine.graph.splits import usual_split
 from engine.store.records import EvalRequest, Identity, identity_of
 
+
 class PlanError(Exception):
     """The request names episodes that the environment does not have, or names none."""
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from engine.control.plans import plan_run
+from engine.control.reports import RefusedError, StartRequest
 from engine.store.atomic import write_json
 from engine.store.records import EpisodeRow, EpisodeWaits
 from engine.store.rundir import RunDir
@@ -69,9 +71,9 @@ def run(root: Path) -> RunDir:
 def test_a_run_is_shown_with_verdicts_exports_and_what_waits(shell: Shell, run: RunDir) -> None:
     told = " ".join(shell("show", "last").out.split())
     for part in (
-        "verdicts 1 passed, 1 failed, 1 without one",
+        "verdicts 1 passed, 1 failed, 0 without one, 1 pending",
         "not measured judge:style in 1",
-        "waiting 1 episodes: judge:style 1",
+        "waiting 1 episode: judge:style 1",
         f"evaltower rescore {run.run_id} does what is left",
         f"ours (mlflow) partial 1/2 {LINK} 1/2 episodes failed to export",
         "theirs (otlp) succeeded 0/0",
@@ -80,8 +82,8 @@ def test_a_run_is_shown_with_verdicts_exports_and_what_waits(shell: Shell, run: 
     ):
         assert part in told
     scoring = shell("show", "last", "--json").json["scoring"]
-    assert (scoring["passed"], scoring["failed"], scoring["undecided"], scoring["pending"]) == (1, 1, 1, 1)
-    assert scoring["retryable"] == 1
+    assert (scoring["passed"], scoring["failed"], scoring["undecided"], scoring["pending"]) == (1, 1, 0, 1)
+    assert (scoring["retryable"], scoring["left"]) == (1, "rescore")
     assert [(sink["name"], sink["status"]) for sink in scoring["sinks"]] == [
         ("ours", "partial"),
         ("theirs", "succeeded"),
@@ -146,7 +148,7 @@ def test_exports_have_verdicts_reasons_and_links(shell: Shell, run: RunDir) -> N
     assert [row["export.ours"] for row in rows] == [LINK, "the platform answered 503", "", ""]
     page = shell("export", "last", "--format", "html").out
     assert "1/2 episodes failed to export" in page
-    assert "1 passed, 1 failed, 1 without one" in page
+    assert "1 passed, 1 failed, 0 without one, 1 pending" in page
     assert "<b>straight" not in page
     page = shell("export", "last", "--episode", "1", "--format", "html").out
     assert "it went &lt;b&gt;straight there" in page
@@ -196,7 +198,56 @@ def test_check_tells_how_a_graph_is_scored(shell: Shell, root: Path) -> None:
     assert "not installed: profile (none is active), for judge style" in said.out
     assert "warning" in said.out
     assert "EVALTOWER_SECRET_INGEST" in said.out
-    path.write_text('{"graders": [{"id": "stepps"}]}')
-    said = shell("check", "toy")
-    assert said.code == 1
-    assert f"error {path}: graders[0].id: there is no kind of grader 'stepps' (did you mean" in said.out
+    wrong = root / "own.json"
+    wrong.write_text('{"graders": [{"id": "stepps"}], "error_budget": 7}')
+    for words, file in (((), path), (("--scoring", str(wrong)), wrong)):
+        path.write_text(wrong.read_text() if file == path else '{"graders": [{"id": "cost"}]}')
+        said = shell("check", "toy", *words)
+        assert said.code == 1
+        assert f"error {file}: graders[0].id: there is no kind of grader 'stepps' (did you mean" in said.out
+        assert f"error {file}: error_budget: must be" in said.out
+    wrong.write_text('{"graders": [{"id": "steps"}]}')
+    said = shell("check", "toy", "--scoring", str(wrong))
+    assert (said.code, f"scored as {wrong} says: graders steps" in said.out) == (0, True)
+    of_folder = shell("check", str(path.parent), "--scoring", str(wrong), "--json").json
+    assert [one["report"]["scoring"]["path"] for one in of_folder] == [str(wrong)]
+
+
+@pytest.mark.parametrize("graph", ["swe_harness", "workspace_answer"])
+def test_what_every_run_must_select_is_told_by_check_and_before_a_start(
+    control: FakeControl, shell: Shell, graph: str
+) -> None:
+    said = shell("check", graph)
+    assert said.code == 0
+    assert f"{graph}: good, 1 warning (" in said.out
+    assert "warning node 'harness': the graph gives no command, and there is no default" in said.out
+    assert "(select one: --select command=…)" in said.out
+    assert "select" not in shell("check", "swe_gold").out
+    request = StartRequest(graph_name=graph, marginal_vram_mb=0)
+    assert _refused(control.root, request) == ["selectors.command"]
+    request.episode_indices, request.episode_selectors = [0, 1], [{"command": "true"}, {}]
+    assert _refused(control.root, request) == ["selectors.command"]
+    request.selectors = {"command": "true"}
+    assert plan_run(control.root, request).request.selectors == {"command": "true"}
+
+
+def _refused(root: Path, request: StartRequest) -> list[str]:
+    with pytest.raises(RefusedError) as refused:
+        plan_run(root, request)
+    return [problem.where for problem in refused.value.problems]
+
+
+def test_a_run_that_was_cut_short_is_taken_up_and_not_scored_again(shell: Shell, root: Path) -> None:
+    rows = [scored(0, scores=[JUDGED], verdict=True), scored(1, scoring="pending", verdict=True)]
+    run = make_run(root, rows=rows, status="cancelled")
+    said = shell("show", "last").out
+    assert "verdicts  1 passed, 0 failed, 0 without one, 1 pending" in said
+    assert f"evaltower resume {run.run_id} goes on with them" in said
+    assert "rescore" not in said
+    assert shell("show", "last", "--json").json["scoring"]["left"] == "resume"
+
+
+def test_the_help_tells_what_counts_without_a_file(shell: Shell) -> None:
+    told = {name: " ".join(shell(name, "--help").out.split()) for name in ("run", "check", "rescore")}
+    assert "(default: as RUN was scored before)" in told.pop("rescore")
+    assert all("(default: <graph>.scoring.json beside a saved graph)" in text for text in told.values())

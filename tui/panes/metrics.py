@@ -61,8 +61,7 @@ class MetricsPane(ScrolledPane):
         withheld = detail.results.headline.estimate is None
         rate = None if withheld else detail.results.metrics.get(VERDICT)
         waits = scoring_line(detail.rows, waiting_in(detail.report), self._now)
-        over = detail.report.is_over
-        return [(), *scoring_lines(self.drawing, detail.scoring, rate, waits, width, over=over)]
+        return [(), *scoring_lines(self.drawing, detail.scoring, rate, waits, width)]
 
     def _more(self, detail: RunDetail) -> list[Line]:
         """What bears on the numbers beside."""

@@ -120,7 +120,7 @@ def _facts(content: RunContent) -> list[list[str | float | None]]:
 def _verdicts(report: ScoringReport | None) -> list[list[str | float | None]]:
     if report is None:
         return []
-    told = f"{report.passed} passed, {report.failed} failed, {report.undecided} without one"
+    told = report.verdicts
     facts: list[list[str | float | None]] = [["verdicts", told]]
     return [*facts, ["not scored yet", report.pending]] if report.pending else facts
 
