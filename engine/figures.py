@@ -12,4 +12,9 @@ def number(value: float | None) -> str:
 
 def count(number: int, what: str) -> str:
     """``1 episode``, ``24 episodes``."""
-    return f"{number} {what}" + ("" if number == 1 else "s")
+    return f"{number} {noun(number, what)}"
+
+
+def noun(number: int, what: str) -> str:
+    """``episode`` where there is one, else ``episodes``."""
+    return what if number == 1 else f"{what}s"

@@ -33,7 +33,7 @@ async def _end(centre: ControlCentre, what: str, grace_sec: float | None) -> Non
     if not alive:
         centre.tell(f"{what}: the run is over")
         return
-    name = alive[0].run_id if len(alive) == 1 else f"{len(alive)} runs"
+    name = alive[0].run_id if len(alive) == 1 else count(len(alive), "run")
     typed = "" if grace_sec is None else name
     how = "" if grace_sec is None else " at once, without time to clean up"
     dialog = Confirm(f"{what} {name}", cancel_lines(targets, centre.snapshot), f"{what}{how}?", typed=typed)
@@ -95,7 +95,7 @@ async def delete(centre: ControlCentre) -> None:
     if len(over) < len(targets):
         centre.tell("delete: a run that waits or goes on is cancelled first", severity="warning")
         return
-    name = over[0].run_id if len(over) == 1 else f"{len(over)} runs"
+    name = over[0].run_id if len(over) == 1 else count(len(over), "run")
     lines = [line for run in over for line in delete_lines(run)]
     if not over:
         return

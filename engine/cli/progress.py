@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from engine.cli.scores import waits_in_words
-from engine.figures import number
+from engine.figures import count, number
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
@@ -69,7 +69,8 @@ def standing(report: RunReport) -> str:
 def describe(report: RunReport, pace: Pace) -> str:
     """The run in one line: done, then how it fares."""
     summary = report.summary
-    done = [f"{summary.completed_count}/{summary.total_episodes} episodes"] if summary.total_episodes else []
+    total = summary.total_episodes
+    done = [f"{summary.completed_count}/{count(total, 'episode')}"] if total else []
     return " · ".join([*done, fare(report, pace)])
 
 

@@ -161,8 +161,10 @@ def _until_width(report: RunReport) -> str:
     if width is None or not report.is_over:
         return ""
     if stop := summary.early_stop:
-        more = f"; {stop.beyond} more had begun, and do not count" if stop.beyond else ""
-        return f"{width:g} of {metric} after {summary.total_episodes} of {stop.planned} episodes{more}"
+        verb = "does" if stop.beyond == 1 else "do"
+        more = f"; {stop.beyond} more had begun, and {verb} not count" if stop.beyond else ""
+        planned = count(stop.planned, "episode")
+        return f"{width:g} of {metric} after {summary.total_episodes} of {planned}{more}"
     stats = summary.metric_stats.get(metric)
     reached = f"{stats.ci95[1] - stats.ci95[0]:.3g}" if stats and stats.ci95 else "none"
     return f"{width:g} of {metric} asked; {reached} at the end of the list"

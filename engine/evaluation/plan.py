@@ -81,9 +81,7 @@ def plan_episodes(
         raise PlanError(f"episode {beyond[0]} is beyond the environment's {available} (0 to {available - 1})")
     extra = list(episode_selectors) if episode_selectors is not None else [{}] * len(chosen)
     if len(extra) != len(chosen):
-        raise PlanError(
-            f"episode_selectors has {len(extra)} entries for {len(chosen)} episodes: give one for each"
-        )
+        raise PlanError(f"episode_selectors has {len(extra)} for a list of {len(chosen)}: give one for each")
     tries = itertools.product(zip(chosen, extra, strict=True), range(1, repeats + 1))
     planned = [
         PlannedEpisode(position, index, {**selectors, **own}, repeat, episode_seed(run_seed, index, repeat))

@@ -72,8 +72,8 @@ class MetricsPane(ScrolledPane):
         ]
         if stop := summary.early_stop:
             notes.append(
-                f"ended early, the interval was narrow enough: {summary.total_episodes} of {stop.planned}"
-                f" episodes count, {stop.beyond} more had begun"
+                f"ended early, the interval was narrow enough: {summary.total_episodes} of"
+                f" {count(stop.planned, 'episode')} count, {stop.beyond} more had begun"
             )
         return [[(note, self.drawing.warn)] for note in notes]
 

@@ -72,7 +72,7 @@ def _sinks(drawing: Drawing, report: ScoringReport, width: int) -> Iterator[Line
     for sink in report.sinks:
         errors = [(case.identity, case.error) for case in sink.cases if case.error is not None]
         warned = sum(case.error is None and case.warning is not None for case in sink.cases)
-        counts = f"  {len(sink.cases) - len(errors)}/{len(sink.cases)} episodes"
+        counts = f"  {len(sink.cases) - len(errors)}/{count(len(sink.cases), 'episode')}"
         yield [
             (f"{'export':<{LABEL}}", drawing.dim),
             (f"{sink.name} ({sink.sink})  ", drawing.plain),

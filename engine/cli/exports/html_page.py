@@ -16,7 +16,7 @@ from engine.cli.exports.content import (
     sink_table,
 )
 from engine.cli.progress import interval
-from engine.figures import number
+from engine.figures import count, number
 from engine.text import visible
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _facts(content: RunContent) -> list[list[str | float | None]]:
         bounds = [["were those all the worst, the best", ends]]
     return [
         [found.metric, told],
-        ["measured", f"{missing.measured} of {missing.planned} episodes"],
+        ["measured", f"{missing.measured} of {count(missing.planned, 'episode')}"],
         ["errored", missing.errored],
         ["unmeasured", missing.unmeasured],
         ["cancelled", missing.cancelled],
