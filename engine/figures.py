@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+UNITS = {"span": "ms"}
+"""Of metrics that a grader gives in one; what an environment measures is its own affair."""
+
+
+def labelled(metric: str) -> str:
+    """``success``; ``span (ms)``."""
+    return f"{metric} ({UNITS[metric]})" if metric in UNITS else metric
+
+
+def measure(metric: str, value: float | None) -> str:
+    """``0.750``; of ``span``, ``34.640 ms``."""
+    return f"{number(value)} {UNITS[metric]}" if metric in UNITS and value is not None else number(value)
+
 
 def number(value: float | None) -> str:
     """A metric's value: three decimals, or four digits for what is large."""

@@ -16,7 +16,7 @@ from engine.control.queue_reports import (
 )
 from engine.control.reports import RunReport
 from engine.control.results import Results
-from engine.figures import number
+from engine.figures import measure, number
 from engine.store.records import EpisodeRow, Progress, WorkerProgress
 from tui.theme import Outcome
 
@@ -183,7 +183,7 @@ def headline_of(report: RunReport) -> str:
     if found.withheld:
         return f"{name} withheld: {found.errors}/{stats.n + found.errors} errored"
     interval = f" [{number(stats.ci95[0])}, {number(stats.ci95[1])}]" if stats.ci95 else ""
-    return f"{name} {number(stats.mean)}{interval}"
+    return f"{name} {measure(name, stats.mean)}{interval}"
 
 
 def short_headline(report: RunReport) -> str:

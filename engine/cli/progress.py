@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING
 
 from engine.cli.scores import waits_in_words
-from engine.figures import count, number
+from engine.figures import count, measure, number
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
@@ -63,7 +63,7 @@ def standing(report: RunReport) -> str:
     name, stats = found.metric, found.stats
     if found.withheld:
         return f"{name} withheld: {found.errors} of {stats.n + found.errors} with errors"
-    return f"{name} {number(stats.mean)}{interval(stats, ' ')}"
+    return f"{name} {measure(name, stats.mean)}{interval(stats, ' ')}"
 
 
 def describe(report: RunReport, pace: Pace) -> str:

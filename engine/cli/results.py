@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from engine.cli.output import put, put_table, put_wrapped, say
 from engine.cli.progress import clock, interval
-from engine.figures import count, number
+from engine.figures import count, labelled, measure, number
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
@@ -43,7 +43,7 @@ def put_result(report: RunReport, results: Results, rows: Sequence[EpisodeRow]) 
     if results.metrics and results.headline.withheld is None:
         put_table(
             ["metric", "mean", "95 % interval", "n"],
-            [[name, *_cells(found)] for name, found in results.metrics.items()],
+            [[labelled(name), *_cells(found)] for name, found in results.metrics.items()],
         )
         put()
         if results.tasks:
@@ -80,7 +80,7 @@ def _put_headline(found: Headline) -> None:
         where = f", the repeats of {shown.groups}"
     known = f"95 % interval {interval(shown)}" if shown.ci95 else "no interval"
     put_wrapped(
-        f"{found.metric} {number(shown.mean)}, {known}, from {missing.measured} of"
+        f"{found.metric} {measure(found.metric, shown.mean)}, {known}, from {missing.measured} of"
         f" {count(missing.planned, 'episode')}{where}",
         "green",
     )
@@ -109,7 +109,7 @@ def _put_tasks(table: TaskTable) -> None:
     """One metric by task, then its mean over episodes and over tasks."""
     means = [("every episode alike", table.pooled), ("every task alike", table.macro)]
     put_table(
-        [f"{table.metric} by task", "mean", "95 % interval", "n", "without it"],
+        [f"{labelled(table.metric)} by task", "mean", "95 % interval", "n", "without it"],
         [
             *([line.task, *_cells(line.estimate), _lacking(line.missing)] for line in table.tasks),
             *([name, *_cells(found), ""] for name, found in means),

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.cli.output import Cell, put, put_table, put_wrapped
-from engine.figures import count, number
+from engine.figures import count, measure
 from engine.store.scores import Measured, Score, Unmeasured
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def score_in_words(score: Score) -> str:
     """``0.750, pass: it went straight there``; ``not measured (grader_timeout, may be tried again): …``."""
     if isinstance(score, Measured):
         judged = {True: ", pass", False: ", fail", None: ""}[score.passed]
-        said = f"{number(score.value)}{judged}" + (f" ({score.label})" if score.label else "")
+        said = f"{measure(score.metric, score.value)}{judged}" + (f" ({score.label})" if score.label else "")
     elif isinstance(score, Unmeasured):
         again = ", may be tried again" if score.retryable else ""
         said = f"not measured ({score.reason}{again})"

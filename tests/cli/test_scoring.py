@@ -13,7 +13,7 @@ import pytest
 from engine.control.plans import plan_run
 from engine.control.reports import RefusedError, StartRequest
 from engine.store.atomic import write_json
-from engine.store.records import EpisodeRow, EpisodeWaits
+from engine.store.records import EpisodeRow, EpisodeWaits, MetricStats
 from engine.store.rundir import RunDir
 from engine.store.scores import ExportOutcome, Measured, Stage, Unmeasured
 from tests.cli.conftest import Operate, Shell
@@ -123,7 +123,12 @@ def test_an_episode_is_shown_with_its_scores_and_what_its_judges_said(shell: She
     assert "verdict: pending" in late
     assert "not measured (grader_timeout, may be tried again): no answer within 120 s" in late
     assert "verdict" not in shell("log", "last", "1", "--node", "reset").out
-    assert len(shell("log", "last", "1", "--json").json) == 1
+    *lines, told = shell("log", "last", "1", "--json").json
+    assert [line["node_id"] for line in lines] == ["reset"]
+    assert [score["metric"] for score in told["episode"]["scores"]] == ["tests_pass", "judge:style"]
+    assert [score["pass"] for score in told["episode"]["scores"]] == [False, True]
+    assert len(shell("log", "last", "1", "--json", "--node", "reset").json) == 1
+    assert shell("log", "last", "3", "--json").json == []
 
 
 def test_what_could_not_be_collected_is_told(shell: Shell, root: Path) -> None:
@@ -152,6 +157,35 @@ def test_exports_have_verdicts_reasons_and_links(shell: Shell, run: RunDir) -> N
     assert "<b>straight" not in page
     page = shell("export", "last", "--episode", "1", "--format", "html").out
     assert "it went &lt;b&gt;straight there" in page
+
+
+def test_scores_are_a_table_of_their_own(shell: Shell, run: RunDir, tmp_path: Path) -> None:
+    said = shell("export", "last", "--scores", "--format", "csv").out
+    rows = list(csv.DictReader(io.StringIO(said, newline="")))
+    assert [(row["episode_index"], row["metric"], row["value"], row["pass"]) for row in rows] == [
+        ("0", "judge:style", "0.75", "True"),
+        ("1", "tests_pass", "0.0", "False"),
+        ("1", "judge:style", "0.75", "True"),
+        ("2", "judge:style", "", ""),
+    ]
+    assert (rows[3]["status"], rows[3]["reason"], rows[3]["retryable"]) == (
+        "unmeasured", "grader_timeout", "True",
+    )  # fmt: skip
+    one = shell("export", "last", "--episode", "1", "--scores", "--format", "jsonl").out.splitlines()
+    assert [json.loads(line)["detail"] for line in one] == ["1 failed", REASON]
+    assert shell("export", "last", "--scores", "--format", "html").code == 2
+
+
+def test_what_is_measured_in_milliseconds_says_so(shell: Shell, root: Path) -> None:
+    took = Measured(grader_id="latency", metric="span", value=34.64)
+    make_run(root, rows=[scored(0, scores=[took])], metric_stats={"span": MetricStats(mean=34.64, n=1)})
+    assert "span: 34.640 ms" in shell("log", "last", "0").out
+    for words in (("show", "last"), ("episodes", "last"), ("export", "last", "--format", "html")):
+        assert "span (ms)" in shell(*words).out
+    assert "span 34.640 ms" in shell("show", "last", "--metric", "span").out
+    rows = list(csv.DictReader(io.StringIO(shell("export", "last", "--format", "csv").out, newline="")))
+    assert (rows[0]["metric.span"], rows[0]["score.span"]) == ("34.64", "34.640 ms")
+    assert json.loads(shell("export", "last", "--scores", "--format", "jsonl").out)["unit"] == "ms"
 
 
 def test_a_file_says_how_a_run_is_scored(control: FakeControl, operate: Operate, tmp_path: Path) -> None:

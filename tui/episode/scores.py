@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from engine.figures import number
+from engine.figures import measure
 from engine.store.records import EpisodeRow
 from engine.store.scores import ExportOutcome, Measured, Score, Stage, Unmeasured
 from engine.store.strict_json import encode
@@ -91,7 +91,11 @@ def _value(score: Score) -> tuple[Inked, ...]:
         False: ("  fail", "bad"),
         None: ("", "plain"),
     }
-    return (number(score.value), "strong"), judged[score.passed], (f"  {score.label or ''}".rstrip(), "plain")
+    return (
+        (measure(score.metric, score.value), "strong"),
+        judged[score.passed],
+        (f"  {score.label or ''}".rstrip(), "plain"),
+    )
 
 
 def _without_value(score: Score) -> str:

@@ -16,7 +16,7 @@ from engine.cli.exports.content import (
     sink_table,
 )
 from engine.cli.progress import interval
-from engine.figures import count, number
+from engine.figures import count, labelled, number
 from engine.text import visible
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ def run_page(content: RunContent) -> Iterator[bytes]:
     yield from _section("Run", Table(["", ""], _facts(content)))
     if results.metrics and results.headline.withheld is None:
         means: list[list[str | float | None]] = [
-            [name, number(found.mean), interval(found), found.n] for name, found in results.metrics.items()
+            [labelled(name), number(found.mean), interval(found), found.n]
+            for name, found in results.metrics.items()
         ]
         yield from _section("Metrics", Table(["metric", "mean", "95 % interval", "n"], means))
     if results.tasks is not None:
@@ -129,7 +130,7 @@ def _task_table(found: TaskTable) -> Table:
     rows: list[list[str | float | None]] = [[line.task, *_estimate(line.estimate)] for line in found.tasks]
     rows.append(["every episode alike", *_estimate(found.pooled)])
     rows.append(["every task alike", *_estimate(found.macro)])
-    return Table([f"{found.metric} by task", "mean", "95 % interval", "n"], rows)
+    return Table([f"{labelled(found.metric)} by task", "mean", "95 % interval", "n"], rows)
 
 
 def _repeat_table(found: Repeats) -> Table:
