@@ -9,6 +9,7 @@ from engine.control.reports import RunReport
 from engine.figures import count
 from engine.store.records import EpisodeRow
 from tui.models import Snapshot, age_sec, duration
+from tui.models_scoring import waiting_in
 
 IN_FLIGHT = ("resetting", "running")
 
@@ -45,7 +46,14 @@ def _cost(run: RunReport, snapshot: Snapshot) -> list[str]:
     else:
         lines.append("lost: what it is doing now, no finished episode")
     lines.append(f"kept: {done} of {count(total, 'episode')}, {_spent(run, snapshot)}")
-    lines.append(f"R resumes the other {max(0, total - done)} in the same run")
+    unscored = len(waiting_in(run))
+    if unscored:
+        lines.append(
+            f"not scored: {count(unscored, 'episode')}; what was begun for scores ends, nothing new begins,"
+            " and R goes on with it"
+        )
+    if total > done or not unscored:
+        lines.append(f"R resumes the other {max(0, total - done)} in the same run")
     return lines
 
 

@@ -8,9 +8,10 @@ import pytest
 from textual.pilot import Pilot
 
 from engine.control.queue_reports import QueueReport
+from engine.store.records import Progress
 from tests.fakes.clock import START
 from tests.fakes.control import FakeControl, busy_control, fake_report, mixed_rows
-from tests.tui.scored import scored_row
+from tests.tui.scored import scored_row, waits
 from tests.tui.screen import centre, settled, text_of, until, until_seen
 from tui.app import ControlCentre
 from tui.losses import Left, cancel_lines, left_of
@@ -70,6 +71,16 @@ def test_a_run_that_has_just_begun_loses_no_episode() -> None:
     lines = cancel_lines([run], Snapshot(now=START, queue=QueueReport()))
     assert lines[1] == "  lost: what it is doing now, no finished episode"
     assert lines[2] == "  kept: 0 of 3 episodes, 20:00 of work"
+
+
+def test_a_cancel_tells_what_becomes_of_scores_that_are_still_to_come() -> None:
+    run = fake_report("20260518_141000", "running", total=3, rows=mixed_rows(3))
+    run.progress = Progress(run_id=run.run_id, updated_at="", scoring=[waits(2, "judge:helpful", 4.0)])
+    lines = cancel_lines([run], Snapshot(now=START, queue=QueueReport()))
+    assert lines[3].strip().startswith("not scored: 1 episode; what was begun for scores ends")
+    assert lines[4:] == []
+    run.progress.scoring = []
+    assert "not scored" not in " ".join(cancel_lines([run], Snapshot(now=START, queue=QueueReport())))
 
 
 def test_what_is_left_counts_what_never_ended_and_what_the_box_failed() -> None:
