@@ -31,9 +31,9 @@ def block(language: str) -> str:
 
 
 def test_the_nodeset_and_the_graph_of_the_readme_run(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], cache_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache_home))
     for folder, name, text in (
         ("nodesets", "env_guess.py", block("python")),
         ("graphs", "guess.json", block("json")),
@@ -89,9 +89,9 @@ def test_the_readme_knows_every_kind_of_grader_trace_and_sink_and_every_rung() -
 
 
 def test_the_agent_of_the_readme_answers_and_is_measured(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], cache_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache_home))
     example = re.search(r"^\$ evaltower (run workspace_answer .*)\n(.*)$", scoring_part(), re.MULTILINE)
     assert example is not None
     root = ["--root", str(tmp_path)]
