@@ -16,7 +16,7 @@ from engine.control.queue_reports import (
 )
 from engine.control.reports import RunReport
 from engine.control.results import Results
-from engine.figures import interval, number
+from engine.figures import interval, measure, number
 from engine.store.records import EpisodeRow, Progress, WorkerProgress
 from tui.theme import Outcome
 
@@ -183,7 +183,7 @@ def headline_of(report: RunReport) -> str:
     if found.withheld:
         why = "errored" if found.lost == found.errors else "without it"
         return f"{name} withheld: {found.lost}/{stats.n + found.lost} {why}"
-    return " ".join(filter(None, [name, number(stats.mean), interval(stats.ci95, stats.stderr)]))
+    return " ".join(filter(None, [name, measure(name, stats.mean), interval(stats.ci95, stats.stderr)]))
 
 
 def short_headline(report: RunReport) -> str:

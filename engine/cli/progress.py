@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from engine import figures
 from engine.cli.scores import waits_in_words
-from engine.figures import number
+from engine.figures import count, measure
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
@@ -46,8 +46,9 @@ class Pace:
 
     @property
     def seconds_left(self) -> float | None:
+        """None, too, once every episode has been played: what their scoring takes, nobody knows."""
         rate = self.episodes_per_sec
-        return self._left / rate if rate else None
+        return self._left / rate if rate and self._left else None
 
     def _rate(self, which: int) -> float | None:
         done = self._done[which] - self._before[which]
@@ -64,13 +65,14 @@ def standing(report: RunReport) -> str:
     if found.withheld:
         why = "with errors" if found.lost == found.errors else "without it"
         return f"{name} withheld: {found.lost} of {stats.n + found.lost} {why}"
-    return f"{name} {number(stats.mean)}{interval(stats, ' ')}"
+    return f"{name} {measure(name, stats.mean)}{interval(stats, ' ')}"
 
 
 def describe(report: RunReport, pace: Pace) -> str:
     """The run in one line: done, then how it fares."""
     summary = report.summary
-    done = [f"{summary.completed_count}/{summary.total_episodes} episodes"] if summary.total_episodes else []
+    total = summary.total_episodes
+    done = [f"{summary.completed_count}/{count(total, 'episode')}"] if total else []
     return " · ".join([*done, fare(report, pace)])
 
 
@@ -80,7 +82,9 @@ def fare(report: RunReport, pace: Pace) -> str:
     summary = report.summary
     parts = [report.progress.activity] if report.progress and report.progress.activity else []
     if report.progress and report.progress.scoring:
-        parts.append(f"{len(report.progress.scoring)} wait for {waits_in_words(report.progress.scoring)}")
+        waiting = report.progress.scoring
+        verb = "waits" if len(waiting) == 1 else "wait"
+        parts.append(f"{len(waiting)} {verb} for {waits_in_words(waiting)}")
     if summary.scored is not None and summary.scored.not_judged:
         parts.append(f"{summary.scored.not_judged} could not be judged")
     if summary.error_count:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.cli.output import Cell, put, put_table, put_wrapped
-from engine.figures import count, number
+from engine.figures import count, measure
 from engine.store.scores import Measured, Score, Unmeasured
 from engine.store.scoring_tally import not_judged_in_words, use_in_words
 
@@ -32,10 +32,10 @@ def verdict_of(row: EpisodeRow) -> Cell:
 
 def waits_in_words(waiting: list[EpisodeWaits]) -> str:
     """``judge:quality 3, export 1``."""
-    return ", ".join(f"{what} {times}" for what, times in Counter(w.waits_for for w in waiting).most_common())
+    return ", ".join(f"{what} {n}" for what, n in Counter(w.waits_for for w in waiting).most_common())
 
 
-def put_scoring(report: ScoringReport, run: str, *, over: bool) -> None:
+def put_scoring(report: ScoringReport, run: str) -> None:
     """A run's verdicts, what is not measured, what waits, each sink; nothing of one that is not scored.
 
     The rate of passes is a metric among the others, and withheld as they are.
@@ -43,9 +43,9 @@ def put_scoring(report: ScoringReport, run: str, *, over: bool) -> None:
     if report.is_empty:
         return
     put()
-    rows = [["verdicts", f"{report.passed} passed, {report.failed} failed, {report.undecided} without one"]]
+    rows = [["verdicts", report.verdicts]]
     if report.unmeasured:
-        told = ", ".join(f"{metric} in {count}" for metric, count in report.unmeasured.items())
+        told = ", ".join(f"{metric} in {n}" for metric, n in report.unmeasured.items())
         rows.append(["not measured", told])
     if report.tally.not_judged:
         rows.append(["not judged", not_judged_in_words(report.tally)])
@@ -55,21 +55,19 @@ def put_scoring(report: ScoringReport, run: str, *, over: bool) -> None:
         rows.append(["traces", f"{report.not_collected} could not be fetched"])
     if report.pending:
         now = waits_in_words(report.waiting)
-        rows.append(["waiting", f"{report.pending} episodes" + (f": {now}" if now else "")])
+        rows.append(["waiting", count(report.pending, "episode") + (f": {now}" if now else "")])
     if report.tally.judges_used.asked:
         rows.append(["judges took", use_in_words(report.tally.judges_used)])
     put_table(["scoring", ""], rows)
-    if over and report.in_backend:
+    if report.left == "backend":
         put_wrapped("The backend fetches their traces, and goes on with them by itself.")
-    elif over and (report.pending or report.retryable or report.not_collected or _unsent(report.sinks)):
+    elif report.left == "resume":
+        put_wrapped(f"evaltower resume {run} goes on with them where it was cut short.", "yellow")
+    elif report.left == "rescore":
         put_wrapped(f"evaltower rescore {run} does what is left, without playing anything.", "yellow")
     if report.sinks:
         put()
         put_table(["exported to", "status", "episodes", "where", "what"], [*map(_sink, report.sinks)])
-
-
-def _unsent(sinks: list[SinkReport]) -> bool:
-    return any(sink.is_left for sink in sinks)
 
 
 def _sink(report: SinkReport) -> list[str | Cell]:
@@ -128,7 +126,7 @@ def score_in_words(score: Score) -> str:
     """``0.750, pass: it went straight there``; ``not measured (grader_timeout, may be tried again): …``."""
     if isinstance(score, Measured):
         judged = {True: ", pass", False: ", fail", None: ""}[score.passed]
-        said = f"{number(score.value)}{judged}" + (f" ({score.label})" if score.label else "")
+        said = f"{measure(score.metric, score.value)}{judged}" + (f" ({score.label})" if score.label else "")
     elif isinstance(score, Unmeasured):
         again = ", may be tried again" if score.retryable else ""
         said = f"not measured ({score.reason}{again})"

@@ -42,10 +42,13 @@ class Control(Protocol):
 
     root: Path
 
-    def check(self, graph: str, sources: Sources = NOTHING_MORE) -> CheckReport:
-        """Every problem of a saved graph (a file or a name)."""
+    def check(self, graph: str, sources: Sources = NOTHING_MORE, scoring: Path | None = None) -> CheckReport:
+        """Every problem of a saved graph (a file or a name), and of how it is scored: as ``scoring`` says,
+        else the file beside it."""
 
-    def check_folder(self, folder: Path, sources: Sources = NOTHING_MORE) -> list[CheckReport]:
+    def check_folder(
+        self, folder: Path, sources: Sources = NOTHING_MORE, scoring: Path | None = None
+    ) -> list[CheckReport]:
         """The same of every graph file in a folder and below, by the path within it; a workspace's are in
         ``graphs``. NotFoundError where there is none."""
 

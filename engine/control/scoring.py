@@ -115,11 +115,13 @@ def changed_graders(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[P
     ]
 
 
-def described(root: Path, source: str) -> tuple[ScoringUse | None, list[Problem], list[Missing]]:
-    """What ``check`` tells of the file beside a graph: what it asks for, what is wrong with it, and what of
-    it is not here."""
+def described(
+    root: Path, source: str, file: Path | None = None
+) -> tuple[ScoringUse | None, list[Problem], list[Missing]]:
+    """What ``check`` tells of ``file``, else of the one beside a graph: what it asks for, what is wrong with
+    it, and what of it is not here."""
     try:
-        scoring, path = chosen_scoring({}, source)
+        scoring, path = (read_scoring_file(file), file) if file else chosen_scoring({}, source)
     except RefusedError as error:
         return None, error.problems, []
     if path is None:

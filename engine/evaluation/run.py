@@ -190,7 +190,7 @@ class Run:
         self._recorder.show(activity="starting " + ", ".join(loaded.nodesets))
         await self._hosts.start(loaded.nodesets, before)
         metadata = await self._hosts.metadata(loaded.env, self._request.selectors)
-        self._summary.config.split = choose_split(self._request.split, metadata)
+        self._summary.config.split = choose_split(self._request.split, loaded.plan.graph.eval_split, metadata)
         planned = plan_request(self._request, self._summary.config.split, metadata)
         await self._write_environment(self._hosts, loaded.chat)
         names = folder_names((e.index, task_of(dict(e.selectors)), e.repeat) for e in planned)

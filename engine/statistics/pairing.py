@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from engine.figures import count
 from engine.statistics.rows import Column, Episode, Place, Row, place_of
 from engine.statistics.sums import mean
 
@@ -64,8 +65,8 @@ def _notes(left: Side, right: Side, shared: int, only_left: int, only_right: int
     notes = []
     if only_left or only_right:
         notes.append(
-            f"{shared} episodes are compared; {only_left} are only in {left.name}, {only_right} only in"
-            f" {right.name}"
+            f"compared: {count(shared, 'episode')}; only in {left.name}: {only_left}, only in {right.name}:"
+            f" {only_right}"
         )
     if left.graph_hash != right.graph_hash:
         notes.append("the graphs differ")
@@ -73,7 +74,7 @@ def _notes(left: Side, right: Side, shared: int, only_left: int, only_right: int
         notes.append(f"the seeds differ ({left.seed} and {right.seed}): an index may be another episode")
     if _most_repeats(left) != _most_repeats(right):
         notes.append(
-            f"{left.name} has up to {_most_repeats(left)} repeats of an episode and {right.name}"
+            f"{left.name} has up to {count(_most_repeats(left), 'repeat')} of an episode and {right.name}"
             f" {_most_repeats(right)}: means over repeats are compared"
         )
     weakest = max(left.determinism, right.determinism, key=STRENGTHS.index)

@@ -89,7 +89,7 @@ class FakeControl:
         return self._told("results", lambda: results_from(self.rows.get(run, []), metric))
 
     def scoring(self, run: str) -> ScoringReport:
-        return self._told("scoring", lambda: report_of(self.rows.get(run, [])))
+        return self._told("scoring", lambda: report_of(self.rows.get(run, []), self.show(run).status))
 
     def queue(self) -> QueueReport:
         return self._told("queue", lambda: self.queue_report)
@@ -109,7 +109,7 @@ class FakeControl:
     def graph(self, name: str) -> dict[str, Any]:
         return self._told("graph", lambda: {"name": name, "nodes": [], "edges": []})
 
-    def check(self, graph: str, sources: Any = None) -> CheckReport:
+    def check(self, graph: str, sources: Any = None, scoring: Any = None) -> CheckReport:
         return self._told("check", lambda: CheckReport(graph=graph, path=graph, problems=[]))
 
     def validate(self, graph: dict[str, Any], sources: Any = None) -> CheckReport:

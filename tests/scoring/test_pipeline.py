@@ -245,8 +245,8 @@ class TestTraces:
         assert row.failure is None
         assert values(row) == {"tool_calls": None, "judge:j1": 0.75, "judge:j2": 0.75}
         assert [event["kind"] for event in read_events(table.place(0))] == ["error"]
-        assert report_of([row]).degraded == 1
-        assert report_of([row]).not_collected == 0
+        assert report_of([row], "completed").degraded == 1
+        assert report_of([row], "completed").not_collected == 0
 
     async def test_a_file_that_was_done_without_is_told_as_any_other_trace(self, bench: MakeBench) -> None:
         trace = {"kind": "file", "endpoint": "gone.json", "on_pull_error": "degrade"}
@@ -254,7 +254,7 @@ class TestTraces:
         assert row.failure is None
         (collect,) = (stage for stage in row.stages if stage.name == "collect")
         assert "gone.json" in (collect.error or "")
-        assert report_of([row]).degraded == 1
+        assert report_of([row], "completed").degraded == 1
 
     async def test_a_platform_that_answers_nonsense_is_one_that_cannot_be_read(
         self, bench: MakeBench

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from engine.cli.scores import score_in_words
+from engine.figures import UNITS
 
 if TYPE_CHECKING:
     from engine.control.protocol import Control
@@ -86,6 +87,30 @@ def score_table(row: EpisodeRow) -> Table:
         ["metric", "grader", "score"],
         [[score.metric, score.grader_id, score_in_words(score)] for score in row.scores],
     )
+
+
+def score_lines(rows: Sequence[EpisodeRow]) -> list[dict[str, Any]]:
+    """A score of an episode each, with all that it says; unit: of its value, "" where it has none."""
+    return [
+        {
+            "episode_index": row.episode_index,
+            "repeat": row.repeat,
+            "task": row.task,
+            **msgspec.to_builtins(score),
+            "unit": UNITS.get(score.metric, ""),
+        }
+        for row in rows
+        for score in row.scores
+    ]
+
+
+def scores_table(rows: Sequence[EpisodeRow]) -> Table:
+    """The same as a table; ``pass`` is empty of a score that judges nothing."""
+    header = [
+        "episode_index", "repeat", "task", "grader_id", "metric", "status", "value", "unit", "pass", "label",
+        "reason", "retryable", "attempts", "detail",
+    ]  # fmt: skip
+    return Table(header, [[_cell(line.get(name)) for name in header] for line in score_lines(rows)])
 
 
 def sink_table(report: ScoringReport) -> Table:
