@@ -226,7 +226,7 @@ def test_scores_are_a_table_of_their_own(shell: Shell, run: RunDir, tmp_path: Pa
 def test_what_is_measured_in_milliseconds_says_so(shell: Shell, root: Path) -> None:
     took = Measured(grader_id="latency", metric="span", value=34.64)
     make_run(root, rows=[scored(0, scores=[took])], metric_stats={"span": MetricStats(mean=34.64, n=1)})
-    assert "span: 34.640 ms" in shell("log", "last", "0").out
+    assert "span by latency: 34.640 ms" in shell("log", "last", "0").out
     for words in (("show", "last"), ("episodes", "last"), ("export", "last", "--format", "html")):
         assert "span (ms)" in shell(*words).out
     assert "span 34.640 ms" in shell("show", "last", "--metric", "span").out
