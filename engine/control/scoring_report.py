@@ -24,8 +24,9 @@ class ScoringReport(msgspec.Struct, kw_only=True):
     """passed, failed, undecided: episodes with final scores, by their verdict. pending: the others.
     waiting: what each of those waits for that a running process has taken up, the longest wait first.
     unmeasured: metric → episodes in which it was asked for and not measured. retryable: episodes of which
-    another attempt may measure more. not_collected: episodes whose trace could not be fetched. left: who
-    or what does what an ended run has left undone: the backend, by itself, a resume, or a rescore; ""
+    another attempt may measure more. not_collected: episodes whose trace could not be fetched.
+    in_backend: the backend goes on with those that are pending, by itself, once the run has ended. left:
+    who or what does what an ended run has left undone: the backend, by itself, a resume, or a rescore; ""
     where nothing is left. sinks: what came of the exports to each."""
 
     passed: int = 0
@@ -36,6 +37,7 @@ class ScoringReport(msgspec.Struct, kw_only=True):
     unmeasured: dict[str, int] = {}
     retryable: int = 0
     not_collected: int = 0
+    in_backend: bool = False
     left: Literal["", "backend", "resume", "rescore"] = ""
     sinks: list[SinkReport] = []
 
@@ -62,7 +64,8 @@ def scoring_report(run: RunDir) -> ScoringReport:
     report = report_of(read_rows(run), status, asked.sinks)
     if report.pending:
         report.waiting = progress.scoring if progress else []
-        if asked.trace.collect == "control-plane" and job.kind != "score" and status in AT_ITS_END:
+        report.in_backend = asked.trace.collect == "control-plane" and job.kind != "score"
+        if report.in_backend and status in AT_ITS_END:
             report.left = "backend"
     return report
 
