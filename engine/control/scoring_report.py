@@ -28,8 +28,9 @@ class ScoringReport(msgspec.Struct, kw_only=True):
     unmeasured: metric → episodes in which it was asked for and not measured. retryable: episodes of which
     another attempt may measure more. not_collected: episodes whose trace could not be fetched, and that wait
     for it; degraded: those that were graded without it, as was asked for. tally: what judges did, and did
-    not, and took. left: who or what does what an ended run has left undone: the backend, by itself, a resume,
-    or a rescore; "" where nothing is left. sinks: what came of the exports to each."""
+    not, and took. in_backend: the backend goes on with those that are pending, by itself, once the run has
+    ended. left: who or what does what an ended run has left undone: the backend, by itself, a resume, or a
+    rescore; "" where nothing is left. sinks: what came of the exports to each."""
 
     passed: int = 0
     failed: int = 0
@@ -41,6 +42,7 @@ class ScoringReport(msgspec.Struct, kw_only=True):
     not_collected: int = 0
     degraded: int = 0
     tally: ScoringTally = ScoringTally()
+    in_backend: bool = False
     left: Literal["", "backend", "resume", "rescore"] = ""
     sinks: list[SinkReport] = []
 
@@ -67,7 +69,8 @@ def scoring_report(run: RunDir) -> ScoringReport:
     report = report_of(read_rows(run), status, asked.sinks)
     if report.pending:
         report.waiting = progress.scoring if progress else []
-        if asked.trace.collect == "control-plane" and job.kind != "score" and status in AT_ITS_END:
+        report.in_backend = asked.trace.collect == "control-plane" and job.kind != "score"
+        if report.in_backend and status in AT_ITS_END:
             report.left = "backend"
     return report
 

@@ -213,7 +213,7 @@ async def test_traces_that_are_left_to_the_backend_are_fetched_and_graded_as_soo
         with live(graded) as control:
             run = await asyncio.to_thread(control.start, request(graded, {**JUDGED, "trace": trace}))
             jaeger.put([spans(run, 0), spans(run, 1)])
-            await asyncio.to_thread(wait_for, lambda: control.scoring(run).left == "backend", "the first episode")
+            await asyncio.to_thread(wait_for, lambda: control.scoring(run).in_backend, "the first episode")
             await asyncio.to_thread(
                 wait_for, lambda: scorings(graded, run) == ["final", "final"], "the scores"
             )
@@ -226,5 +226,5 @@ async def test_traces_that_are_left_to_the_backend_are_fetched_and_graded_as_soo
             values = {"tests_pass": 1.0, "tool_calls": 1.0, "judge:quality": 0.75}
             assert all_values(folder(graded, run)) == [values, values]
             assert folder(graded, run).read_job().attempt == 2
-            assert control.scoring(run).left == ""
+            assert not control.scoring(run).in_backend
             assert control.show(run).status == "completed"
