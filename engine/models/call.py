@@ -13,9 +13,17 @@ from engine.store.profile import Profile
 from engine.store.strict_json import encode
 
 
+def schema_format(schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The ``response_format`` that holds an answer to a JSON schema; None for none."""
+    if not schema:
+        return None
+    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": dict(schema)}}
+
+
 @dataclass(frozen=True, slots=True)
 class ChatCall:
-    """One question. ``parameters``: ``temperature``, ``max_tokens``, ``stop``; only those that are set.
+    """One question. ``parameters``: of ``temperature``, ``max_tokens``, ``stop`` and ``response_format`` those
+    that are set.
 
     ``n``: answers wanted. ``draw``: what two equal questions that are meant to get answers of their own
     differ in, an int in [0, 2**63): the key of the firing that asks.

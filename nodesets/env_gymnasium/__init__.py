@@ -11,6 +11,7 @@ from typing import Any
 from engine.components import BaseCanvasNode, BaseNodeSet, conda_env_python
 
 from .agents import BabyAIBotAction, OptimalAction, RandomAction
+from .describe import Describe
 from .panel import GymnasiumPanel
 from .session import METRICS, Session
 from .tools import Evaluate, Render, Reset, StepContinuous, StepDiscrete
@@ -47,7 +48,7 @@ class EnvGymnasium(BaseNodeSet):
             BabyAIBotAction,
             OptimalAction,
         )
-        return [kind(self.session) for kind in kinds]
+        return [Describe(), *(kind(self.session) for kind in kinds)]
 
     async def shutdown(self) -> None:
         self.session.close()

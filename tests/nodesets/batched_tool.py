@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from engine.hosting.forward import ForwardThread
 from engine.hosting.selfcheck import Verdict, check
 from tests.nodesets.gym_player import nodeset_class
 
@@ -25,5 +26,9 @@ class BatchedTool:
         return outputs
 
     async def verdict(self, most: int = 4) -> Verdict:
-        """What the check at load finds."""
-        return await check(self.tool, most)
+        """What the check at load finds, in a thread whose numerics are pinned."""
+        thread = ForwardThread()
+        try:
+            return await thread.run(check, self.tool, most)
+        finally:
+            await thread.close()

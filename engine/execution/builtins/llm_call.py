@@ -16,7 +16,7 @@ from engine.components.builtin_ports import resolve_builtin
 from engine.components.context import ContainerAccess, NodeContext
 from engine.execution.builtins.template import fill, pose_values
 from engine.graph.model import Node
-from engine.models.call import Chat, ChatCall, Reply
+from engine.models.call import Chat, ChatCall, Reply, schema_format
 from engine.models.errors import ChatUnavailable
 from engine.models.images import image_parts
 from engine.models.profiles import asked_for
@@ -26,8 +26,9 @@ _NOT_IN_TEMPLATE = frozenset({"prompt", "rgb", "image_labels", "system_prompt", 
 
 class LLMCall(BaseCanvasNode):
     """Config: ``template`` (or a ``prompt`` input in its place), ``system_prompt`` (its input wins),
-    ``profile``, ``temperature``, ``max_tokens``, ``stop``, ``n``, ``mode``, ``image_detail``, ``image_mime``
-    (of images that come as base64), ``write_to_state``.
+    ``profile``, ``temperature``, ``max_tokens``, ``stop``, ``schema`` (the answer is JSON of it, where the
+    server can hold its model to that), ``n``, ``mode``, ``image_detail``, ``image_mime`` (of images that come
+    as base64), ``write_to_state``.
 
     ``conversation``: the turns are the state ``messages`` (an accumulator) of ``graph_state``, as text;
     images go with the current turn only, and ``n`` is 1. Outputs: ``response``, and ``responses``, which
@@ -90,6 +91,7 @@ class LLMCall(BaseCanvasNode):
             "temperature": number(self.config.get("temperature")),
             "max_tokens": None if max_tokens is None else int(max_tokens),
             "stop": [stop] if isinstance(stop, str) and stop else stop or None,
+            "response_format": schema_format(self.config.get("schema")),
         }
         return {name: value for name, value in every.items() if value is not None}
 
