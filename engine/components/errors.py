@@ -41,7 +41,7 @@ class HostFailure(Exception):
 
 
 class OutsideFailure(HostFailure):
-    """What a nodeset relies on outside its process failed, as it says itself: its process is fine."""
+    """What a nodeset relies on outside its process failed, as one of its nodes says: its process is fine."""
 
     termination: Literal["timeout", "env_crash", "exception"] = "exception"
 

@@ -25,7 +25,6 @@ class PolicyHF(BaseNodeSet):
     parallelism = "shared"
     server_python = conda_env_python("evaltower-hf", "EVALTOWER_HF_PYTHON")
     expected_ram_mb = 1500
-    # Nothing is fetched, and nobody is told what runs here.
     env = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
     # The first call loads its model and checks it, for which a language model runs several hundred rows.
     default_per_step_budget_sec = 600.0

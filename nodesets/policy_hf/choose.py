@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Tuple
 
 import numpy as np
@@ -12,12 +13,14 @@ from .tool import SHARED_CONFIG, HFTool
 
 Tokens = Tuple[int, ...]
 
+_PLACE = re.compile(r"\{(prompt|instruction)\}")
 _WORDS = ("you", "see", "a", "red", "ball", "green", "key", "two", "steps", "ahead", "go", "left", "wall")
 
 
 class Choose(HFTool):
     """Choose by the chance that a causal language model gives each continuation. Config, beside the shared:
 
+    - ``template``: what the model reads, with {prompt} and {instruction} in their places.
     - ``choices``: the continuations, as they are, so that most begin with a space.
     - ``chat``: put the prompt into the model's chat template, as what the user says.
     - ``per_token``: score the mean of a continuation's tokens, not their sum, which favours short ones.
@@ -28,7 +31,7 @@ class Choose(HFTool):
     node_type = "policy_hf__choose"
     display_name = "HF: Choose"
     description = "Choose the continuation that a causal language model finds likeliest"
-    input_ports = [PortDef("prompt", "TEXT")]
+    input_ports = [PortDef("prompt", "TEXT"), PortDef("instruction", "TEXT", optional=True)]
     output_ports = [
         PortDef("action", "DISCRETE_ACTION", "the index of the choice"),
         PortDef("choice", "TEXT"),
@@ -36,6 +39,7 @@ class Choose(HFTool):
     ]
     default_config = {
         **SHARED_CONFIG,
+        "template": "{prompt}",
         "choices": [" left", " right", " forward"],
         "chat": False,
         "per_token": True,
@@ -61,7 +65,7 @@ class Choose(HFTool):
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
         samples = inputs["_samples"]
-        scores = self._scores([self._prompt(str(sample["prompt"])) for sample in samples])
+        scores = self._scores([self._prompt(sample) for sample in samples])
         return {"_outputs": self.acts(samples, scores, "choice", self.config["choices"])}
 
     def sample_rows(self, count: int, rng: np.random.Generator) -> list[dict[str, Any]]:
@@ -71,7 +75,9 @@ class Choose(HFTool):
     def _tokens(self, text: str, special: bool) -> Tokens:
         return tuple(self._tokenizer(text, add_special_tokens=special)["input_ids"])
 
-    def _prompt(self, text: str) -> Tokens:
+    def _prompt(self, sample: dict[str, Any]) -> Tokens:
+        values = {"prompt": sample["prompt"], "instruction": sample.get("instruction") or ""}
+        text = _PLACE.sub(lambda place: str(values[place.group(1)]), self.config["template"])
         if self.config["chat"]:
             turn = [{"role": "user", "content": text}]
             text = self._tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
@@ -88,8 +94,7 @@ class Choose(HFTool):
         for row, prompt in enumerate(prompts):
             for column, choice in enumerate(self._choices):
                 line = logs[row * len(self._begun) + self._begun.index(choice[:-1])]
-                start = len(prompt) - 1
-                told = [line[start + place, token] for place, token in enumerate(choice)]
+                told = [line[place, token] for place, token in enumerate(choice, len(prompt) - 1)]
                 scores[row, column] = np.mean(told) if self.config["per_token"] else np.sum(told)
         return scores
 
@@ -97,12 +102,9 @@ class Choose(HFTool):
         """(lines, length, tokens known) float32: of each token after each beginning."""
         import torch
 
-        shape = (len(lines), self.config["length"])
-        tokens, seen = torch.zeros(shape, dtype=torch.long), torch.zeros(shape, dtype=torch.long)
-        for index, line in enumerate(lines):
-            tokens[index, : len(line)] = torch.tensor(line)
-            seen[index, : len(line)] = 1
-        device = self.config["device"]
+        length, device = self.config["length"], self.config["device"]
+        tokens = torch.tensor([[*line, *[0] * (length - len(line))] for line in lines], device=device)
+        seen = torch.tensor([[1] * len(line) + [0] * (length - len(line)) for line in lines], device=device)
         with torch.inference_mode():
-            logits = self.model(input_ids=tokens.to(device), attention_mask=seen.to(device)).logits
+            logits = self.model(input_ids=tokens, attention_mask=seen).logits
             return torch.log_softmax(logits.float(), -1).cpu().numpy()

@@ -48,5 +48,5 @@ def _located(path: str) -> Path | None:
     if not colon:
         return Path(path)
     found = find_spec(package)  # without importing it
-    folders = list(found.submodule_search_locations or []) if found is not None else []
+    folders = found.submodule_search_locations if found is not None else None
     return Path(folders[0]) / inside if folders else None

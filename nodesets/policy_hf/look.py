@@ -50,8 +50,7 @@ class Look(HFTool):
         pixels = [self._processor(images=image, return_tensors="pt")["pixel_values"] for image in images]
         with torch.inference_mode():
             seen = torch.cat(pixels).to(self.config["device"], self.model.dtype)
-            logits: np.ndarray = self.model(pixel_values=seen).logits.float().cpu().numpy()
-        return logits
+            return self.model(pixel_values=seen).logits.float().cpu().numpy()
 
 
 def _image(value: Any) -> np.ndarray:

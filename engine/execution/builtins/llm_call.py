@@ -7,8 +7,6 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import msgspec
-
 from engine.components.bases import BaseCanvasNode
 from engine.components.builtin_checks import ALWAYS_KNOWN, MESSAGES
 from engine.components.builtin_configs import MODES, number, require_fields
@@ -69,7 +67,10 @@ class LLMCall(BaseCanvasNode):
             messages.insert(0, {"role": "system", "content": system})
         began = time.perf_counter()
         reply = await self._asked(ChatCall(messages, ctx.key, self._parameters, self._n), ctx)
-        self._account(reply, prompt, (time.perf_counter() - began) * 1000, ctx)
+        for key, value in reply.told().items():
+            self._self_log(key, value)
+        for event in reply.events(prompt, (time.perf_counter() - began) * 1000):
+            ctx.trace(**event)
         responses = [text for text in reply.answer.texts if text]
         if responses:
             self._remember(responses[0], ctx)
@@ -136,29 +137,6 @@ class LLMCall(BaseCanvasNode):
         if ctx.graph_state is None:
             raise ValueError(f"{because}, but the container graph_state is not granted to this node")
         return ctx.graph_state
-
-    def _account(self, reply: Reply, prompt: str, latency_ms: float, ctx: NodeContext) -> None:
-        """The firing's inner log, and the trace events of this call."""
-        answer = reply.answer
-        model = answer.model or reply.parameters["model"]
-        tokens = msgspec.structs.asdict(answer.usage) if answer.usage is not None else {}
-        cost = {**tokens, "usd": reply.cost_usd}
-        self._self_log("profile", reply.profile)
-        self._self_log("model", model)
-        self._self_log("parameters", reply.parameters)
-        self._self_log("finish_reasons", answer.finish_reasons)
-        self._self_log("usage", {"requests": reply.requests, "from_cache": reply.from_cache, **cost})
-        ctx.trace("message", role="user", text=prompt)
-        ctx.trace(
-            "llm_call",
-            profile=reply.profile,
-            model=model,
-            cost=cost,
-            latency_ms=round(latency_ms, 3),
-            from_cache=reply.from_cache,
-        )
-        for text in answer.texts:
-            ctx.trace("message", role="assistant", text=text)
 
 
 def _listed(value: Any) -> list[Any]:
