@@ -15,6 +15,8 @@ from engine.components.context import NodeContext
 from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelField
 from engine.components.errors import StopExecution
 from engine.components.firelist import DynamicFireListNode, FireList, FireSpec
+from engine.components.requirements import Requirement, needs_module, needs_path, needs_program
+from engine.components.stage import Stage, StageNodeSet, StagePanel, StageTool
 
 __all__ = [
     "BaseCanvasNode",
@@ -31,7 +33,15 @@ __all__ = [
     "NodeContext",
     "NodeUIConfig",
     "PortDef",
+    "Requirement",
+    "Stage",
+    "StageNodeSet",
+    "StagePanel",
+    "StageTool",
     "StateDef",
     "StopExecution",
     "conda_env_python",
+    "needs_module",
+    "needs_path",
+    "needs_program",
 ]
