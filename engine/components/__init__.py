@@ -16,9 +16,18 @@ from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelFi
 from engine.components.errors import StopExecution
 from engine.components.firelist import DynamicFireListNode, FireList, FireSpec
 from engine.components.requirements import Requirement, needs_module, needs_path, needs_program
-from engine.components.stage import Stage, StageNodeSet, StagePanel, StageTool
+from engine.components.stage import (
+    TRIGGER,
+    EvaluateTool,
+    ResetTool,
+    Stage,
+    StageNodeSet,
+    StagePanel,
+    StageTool,
+)
 
 __all__ = [
+    "TRIGGER",
     "BaseCanvasNode",
     "BaseEnvPanel",
     "BaseNodeSet",
@@ -28,12 +37,14 @@ __all__ = [
     "DynamicFireListNode",
     "EnvPanelAction",
     "EnvPanelField",
+    "EvaluateTool",
     "FireList",
     "FireSpec",
     "NodeContext",
     "NodeUIConfig",
     "PortDef",
     "Requirement",
+    "ResetTool",
     "Stage",
     "StageNodeSet",
     "StagePanel",

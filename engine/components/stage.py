@@ -9,10 +9,12 @@ import logging
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
-from engine.components.bases import BaseCanvasNode, BaseNodeSet
+from engine.components.bases import BaseCanvasNode, BaseNodeSet, PortDef
 from engine.components.env_panel import BaseEnvPanel, EnvPanelAction
 
 logger = logging.getLogger(__name__)
+
+TRIGGER = PortDef("trigger", "ANY", "anything; only its arrival counts", optional=True)
 
 
 class Stage(ABC):
@@ -26,8 +28,20 @@ class Stage(ABC):
         """Begin the episode that ``form`` says. ValueError: a selector is not what it must be, and which."""
 
     @abstractmethod
-    def state(self) -> dict[str, Any]:
-        """``{"current_episode": {episode_id, scene_id, instruction, …}, "step_budget": int | None}``."""
+    def restart(self) -> None:
+        """Put the episode that was set up back at its start."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """``episode_id``, ``scene_id``, ``instruction`` and the like; empty before the first episode."""
+
+    @abstractmethod
+    def metrics(self) -> dict[str, float]:
+        """Of the episode so far."""
+
+    def step_budget(self) -> int | None:
+        """Steps that the episode may take; None: it has no opinion."""
+        return None
 
     def options(self, field: str) -> list[str]:
         """What a field may be; empty where that is not known, or anything. The first is the default."""
@@ -82,7 +96,9 @@ class StagePanel(BaseEnvPanel):
         return stage
 
     async def on_load(self) -> dict[str, Any]:
-        return self._stage.state()
+        stage = self._stage
+        facts = stage.facts()
+        return {"current_episode": facts, "step_budget": stage.step_budget() if facts else None}
 
     async def on_field_change(self, name: str, value: Any) -> dict[str, Any]:
         if self._played:
@@ -115,6 +131,32 @@ class StageTool(BaseCanvasNode):
     def __init__(self, stage: Any) -> None:
         super().__init__()
         self.stage = stage
+
+
+class ResetTool(StageTool):
+    """The episode at its start. A subclass says which of the stage's facts it puts out."""
+
+    input_ports: ClassVar[list[PortDef]] = [TRIGGER]
+
+    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        self.stage.restart()
+        facts = self.stage.facts()
+        return {port.name: facts[port.name] for port in self.output_ports}
+
+
+class EvaluateTool(StageTool):
+    """The episode's metrics as they stand."""
+
+    input_ports: ClassVar[list[PortDef]] = [TRIGGER]
+    output_ports: ClassVar[list[PortDef]] = [
+        PortDef("metrics", "METRICS"),
+        PortDef("success", "ANY", "as in metrics"),
+        PortDef("spl", "ANY", "as in metrics, where it is there", optional=True),
+    ]
+
+    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        found = self.stage.metrics()
+        return {"metrics": found, **{name: found[name] for name in ("success", "spl") if name in found}}
 
 
 class StageNodeSet(BaseNodeSet):

@@ -77,15 +77,18 @@ class HabitatStage(Stage):
 
     def facts(self) -> dict[str, str]:
         """``scene_id``: zsNo4HB9uLZ of data/scene_datasets/mp3d/zsNo4HB9uLZ/zsNo4HB9uLZ.glb."""
+        if self.episode is None:
+            return {}
         episode, told = self.episode, getattr(self.episode, "instruction", None)
         scene = PurePath(episode.scene_id).name.partition(".")[0]
         wanted = told.instruction_text if told else f"find a {episode.object_category}".replace("_", " ")
         return {"episode_id": str(episode.episode_id), "scene_id": scene, "instruction": wanted}
 
-    def state(self) -> dict[str, Any]:
-        if self.episode is None:
-            return {"current_episode": {}, "step_budget": None}
-        return {"current_episode": self.facts(), "step_budget": self.settings.max_steps}
+    def step_budget(self) -> int:
+        return int(self.settings.max_steps)
+
+    def metrics(self) -> dict[str, float]:
+        return dict(self.walked.measures(), length=self.walked.steps)
 
     def pose(self, yaw: float = 0.0) -> tuple[list[float], list[float]]:
         """Position, and rotation once turned left by ``yaw`` radians."""

@@ -10,24 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from engine.components import PortDef, StageTool
+from engine.components import TRIGGER, EvaluateTool, PortDef, ResetTool, StageTool
 
 from .tasks import ACTIONS
 
-TRIGGER = PortDef("trigger", "ANY", "anything; only its arrival counts", optional=True)
 ACTION = PortDef("action", "DISCRETE_ACTION", "0 to 5, or stop, move_forward, turn_left, turn_right, look_…")
 
 
-class Reset(StageTool):
+class Reset(ResetTool):
     node_type, description = "env_habitat__reset", "The chosen episode at its start"
-    input_ports = [TRIGGER]
     output_ports = [PortDef(name, "TEXT") for name in ("instruction", "episode_id", "scene_id")]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
         if self.config:
             raise ValueError(f"{sorted(self.config)}: use the selector overrides, with habitat's own names")
-        self.stage.restart()
-        return self.stage.facts()
+        return await super().forward(inputs, ctx)
 
 
 class StepDiscrete(StageTool):
@@ -121,14 +118,8 @@ class ObservePanorama(StageTool):
         return {"views": views, "directions": json.dumps(directions), "n_views": count}
 
 
-class Evaluate(StageTool):
+class Evaluate(EvaluateTool):
     node_type, description = "env_habitat__evaluate", "Success, SPL, nDTW and friends, by our own measures"
-    input_ports = [TRIGGER]
-    output_ports = [PortDef("metrics", "METRICS"), PortDef("success", "TEXT"), PortDef("spl", "TEXT")]
-
-    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        found = dict(self.stage.walked.measures(), length=self.stage.walked.steps)
-        return {"metrics": found, "success": str(int(found["success"])), "spl": f"{found['spl']:.4f}"}
 
 
 class ExpertAction(StageTool):

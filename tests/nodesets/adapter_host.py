@@ -33,7 +33,8 @@ class Adapter:
     async def fire(self, tool: str, config: dict[str, Any] | None = None, **inputs: Any) -> dict[str, Any]:
         """A node's outputs; RuntimeError with what it raised instead."""
         self._firings += 1
-        execution = {"execution_id": "e", "node_id": tool, "step": self._firings, "key": self._firings}
+        node = f"{tool}{self._firings}" if config else tool  # a node keeps the config it began with
+        execution = {"execution_id": "e", "node_id": node, "step": self._firings, "key": self._firings}
         fn = f"{self._name}__{tool}"
         reply = await self.client.call(fn, inputs, config or {}, execution, DEADLINE_SEC)
         if reply.error is not None:
