@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,13 +15,14 @@ from engine.hosting.process import HostProcess, HostSpec, make_socket_dir
 
 NODESETS = Path(engine.__file__).parents[1] / "nodesets"
 SIMULATORS = Path(__file__).parents[1] / "fakes" / "simulators"
-DEADLINE_SEC = 60.0
+DEADLINE_SEC = 120.0
 
 
 class Adapter:
-    def __init__(self, name: str, client: HostClient) -> None:
+    def __init__(self, name: str, client: HostClient, process: HostProcess) -> None:
         self._name = name
         self.client = client
+        self.process = process
         self._firings = 0
 
     async def choose(self, index: Any = 0, seed: int = 1, **selectors: Any) -> dict[str, Any]:
@@ -54,8 +56,8 @@ class Adapter:
 
 
 @asynccontextmanager
-async def hosted(name: str, folder: Path, **env: str) -> AsyncIterator[Adapter]:
-    """The nodeset's process, with these variables; it is gone at the end."""
+async def hosted(name: str, folder: Path, python: str = sys.executable, **env: str) -> AsyncIterator[Adapter]:
+    """The nodeset's process, under this interpreter and with these variables; it is gone at the end."""
     sockets = make_socket_dir()
     spec = HostSpec(
         name=name,
@@ -63,12 +65,13 @@ async def hosted(name: str, folder: Path, **env: str) -> AsyncIterator[Adapter]:
         log_path=folder / f"{name}.log",
         socket_dir=sockets,
         env=env,
+        python=python,
     )
     try:
         process = await HostProcess.start(spec, DEADLINE_SEC)
         client = HostClient(process.url, "run/0", name)
         try:
-            yield Adapter(name, client)
+            yield Adapter(name, client, process)
         finally:
             await client.close()
             await process.kill()
