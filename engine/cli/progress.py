@@ -6,12 +6,10 @@ import time
 from typing import TYPE_CHECKING
 
 from engine.cli.scores import waits_in_words
-from engine.figures import number
+from engine.figures import interval, number
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
-    from engine.statistics.intervals import Estimate
-    from engine.store.records import MetricStats
 
 SHORTEST_WATCH_SEC = 1.0
 
@@ -100,8 +98,3 @@ def clock(seconds: float) -> str:
     minutes, second = divmod(whole, 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
-
-
-def interval(stats: MetricStats | Estimate, before: str = "") -> str:
-    """The 95 % interval, or nothing where there is none."""
-    return f"{before}[{number(stats.ci95[0])}, {number(stats.ci95[1])}]" if stats.ci95 else ""

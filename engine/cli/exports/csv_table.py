@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterator
 
-from engine.cli.exports.content import Table
+from engine.cli.exports.tables import Table
 
 RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 """First characters that make some spreadsheet take a text for a formula (OWASP, CSV injection)."""
