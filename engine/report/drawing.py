@@ -50,11 +50,11 @@ def drawn(
 
 
 def caption_of(frame: Frame) -> str:
-    """``step 12 · forward · reward 0.000``."""
+    """``step 12 · forward``, and the reward where there was one."""
     parts = [f"step {frame.step}"]
     if frame.action is not None:
         parts.append(in_short(frame.action))
-    if frame.reward is not None:
+    if frame.reward:
         parts.append(f"reward {number(frame.reward)}")
     return " · ".join(parts)
 

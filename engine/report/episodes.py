@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from engine.figures import count
 from engine.report.lanes import named
 from engine.report.markup import Child, Html, cut, el, figure, pointer, section, table
-from engine.store.outcomes import outcome_of
+from engine.store.outcomes import is_fault, outcome_of
 from engine.store.records import EpisodeRow
 
 ROWS = 2000
@@ -34,23 +34,27 @@ def errors(rows: Sequence[EpisodeRow]) -> Html | None:
     return section("Errors", shown, el("p", more, cls="note") if more else None, name="errors")
 
 
+def listed(rows: Sequence[EpisodeRow]) -> list[int]:
+    """Places of the episodes that the table has: all, or of very many every one that failed first."""
+    return sorted(sorted(range(len(rows)), key=lambda at: not is_fault(rows[at]))[:ROWS])
+
+
 def episodes(rows: Sequence[EpisodeRow], anchors: Mapping[int, str], cards: Mapping[int, str]) -> Html:
-    """``anchors``: place → the row's own anchor; ``cards``: place → its card's."""
+    """``anchors``: place → the anchor of its row, where it has one; ``cards``: place → its card's."""
     names = list(dict.fromkeys(name for row in rows for name in row.metrics))
     scored = any(row.scoring != "none" for row in rows)
     tasks = any(row.task != "_default" for row in rows)
     header = ["episode", *(["task"] if tasks else []), "instruction", "outcome"]
     numbers = len(header) + int(scored)
     header += [*(["verdict"] if scored else []), *names, "steps", "s", "worker", "seed", "error"]
-    shown = min(len(rows), ROWS)
     cells = [
-        _cells(rows[at], at, anchors[at], cards.get(at), names, scored=scored, tasks=tasks)
-        for at in range(shown)
+        _cells(rows[at], at, anchor, cards.get(at), names, scored=scored, tasks=tasks)
+        for at, anchor in anchors.items()
     ]
-    left = len(rows) - shown
+    left = len(rows) - len(anchors)
     more = None
     if left:
-        told = f"{count(left, 'further episode')} not shown; evaltower export --format csv has all."
+        told = f"{count(left, 'further episode')} not shown: evaltower export --format csv has all."
         more = el("p", told, cls="note")
     whole = el(
         "details",
@@ -77,15 +81,15 @@ def _cells(
     return [
         el("a", named(row), id=anchor, href=f"#{card}" if card else None),
         *([cut(row.task, LONGEST)] if tasks else []),
-        cut(row.instruction, LONGEST),
+        el("div", cut(row.instruction, LONGEST), cls="text", dir="auto"),
         el("span", outcome, cls=f"badge {outcome}"),
         *([verdict] if scored else []),
         *(_metric(row, name, of) for name in names),
         figure(row.step_count, f"{of}/step_count"),
         figure(row.elapsed_sec, f"{of}/elapsed_sec", lambda value: f"{value:.1f}"),
-        str(row.worker_id),
-        str(row.seed),
-        cut(row.error or "", LONGEST),
+        figure(row.worker_id, f"{of}/worker_id"),
+        figure(row.seed, f"{of}/seed"),
+        el("div", cut(row.error, LONGEST), cls="text", dir="auto") if row.error else None,
     ]
 
 

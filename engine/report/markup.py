@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-import msgspec
-
 from engine.figures import number
+from engine.store.strict_json import encode
 from engine.text import visible
 
 STYLE = Path(__file__).with_name("report.css")
@@ -107,7 +106,7 @@ def section(title: str, *children: Child, name: str) -> Html:
 
 
 def as_json(value: object) -> str:
-    return msgspec.json.encode(value, order="sorted").decode()
+    return encode(value).decode()
 
 
 def head(title: str) -> Html:

@@ -128,7 +128,7 @@ def repeats(found: Repeats) -> Html:
 def scoring(found: ScoringReport) -> Html:
     """Verdicts, what is not measured, and where episodes were exported."""
     told = [
-        f"{found.passed} passed, {found.failed} failed, {found.undecided} without a verdict.",
+        f"Verdicts: {found.passed} passed, {found.failed} failed, {found.undecided} without one.",
         f"{count(found.pending, 'episode')} not scored yet." if found.pending else "",
         *(
             f"{metric}: not measured in {count(times, 'episode')}."

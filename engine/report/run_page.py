@@ -11,7 +11,7 @@ from engine.report import numbers
 from engine.report.cards import card, chosen
 from engine.report.comparing import comparison
 from engine.report.content import RunContent
-from engine.report.episodes import episodes, errors
+from engine.report.episodes import episodes, errors, listed
 from engine.report.lanes import lanes
 from engine.report.markup import TAIL, Child, Html, el, head, lines
 from engine.report.provenance import provenance, regimes
@@ -34,7 +34,7 @@ def _pieces(content: RunContent, compared: CompareReport | None) -> Iterator[Htm
     report, results, rows = content.run, content.results, content.episodes
     faults, others = chosen(rows)
     cards = {at: f"c{at}" for at in (*faults, *others)}
-    anchors = {at: f"e{at}" for at in range(len(rows))}
+    anchors = {at: f"e{at}" for at in listed(rows)}
     yield head(f"{report.summary.config.graph_name} · {report.run_id}")
     yield _masthead(content)
     yield numbers.headline(results, report.summary)
@@ -120,5 +120,6 @@ def _by_identity(rows: Sequence[EpisodeRow], anchors: dict[int, str]) -> dict[tu
     found: dict[tuple[int, str], str] = {}
     for at, row in enumerate(rows):
         index, selectors, _ = row.identity
-        found.setdefault((index, selectors), anchors[at])
+        if at in anchors:
+            found.setdefault((index, selectors), anchors[at])
     return found

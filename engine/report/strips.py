@@ -40,7 +40,7 @@ class Strips:
             except ImageError:
                 continue  # of a run that was killed as it wrote; its log names what should be there
             caption = caption_of(frame)
-            image = void("img", src=data_uri(data), alt=caption, width=width, height=height, loading="lazy")
+            image = void("img", src=data_uri(data), alt=caption, width=width, height=height)
             figures.append(el("figure", image, el("figcaption", caption)))
             self._left -= len(figures[-1])
         return el("div", *figures, cls="strip") if figures else None

@@ -23,9 +23,7 @@ FILMS = ["mp4", "gif"]
 @click.argument("run")
 @click.option("--episode", metavar="I", help="This episode (an index or a folder's name), not the run.")
 @click.option("--format", "form", type=click.Choice([*TEXTS, *FILMS]), required=True, help="What to write.")
-@click.option(
-    "-o", "path", metavar="FILE", help="Where to (default: stdout; a video: a file of its own name)."
-)
+@click.option("-o", "path", metavar="FILE", help="Where to (default: stdout; a video: RUN_epN.mp4 here).")
 @click.option("--force", is_flag=True, help="Replace FILE where it is there.")
 @click.option("--node", metavar="N", help="A video of this node's images (default: the environment's).")
 @click.option("--port", metavar="P", help="A video of this port's images (default: rgb, where there is one).")
