@@ -55,17 +55,17 @@ def _row(metric: MetricComparison, at: int) -> list[Child]:
 
 
 def _flips(metric: MetricComparison, anchors: Mapping[tuple[int, str], str]) -> list[Html]:
-    """A line for each way that episodes flipped."""
-    if metric.found is None:
+    """Of a rate, a line for each way that episodes flipped."""
+    if metric.found is None or metric.found.tests.mcnemar is None:
         return []
-    lines = []
-    for left, told in ((1.0, "passed there, and fail here"), (0.0, "failed there, and pass here")):
+    told = []
+    for left, way in ((1.0, "1 there, 0 here"), (0.0, "0 there, 1 here")):
         flipped = [flip for flip in metric.found.flipped if flip.left == left]
         if flipped:
             links: list[Child] = [_link(flip, anchors) for flip in flipped[:FLIPS]]
-            more = f" and {len(flipped) - FLIPS} more" if len(flipped) > FLIPS else None
-            lines.append(el("p", f"{metric.metric}: {len(flipped)} {told}: ", *links, more, cls="flips"))
-    return lines
+            more = f"and {len(flipped) - FLIPS} more" if len(flipped) > FLIPS else None
+            told.append(el("p", f"{metric.metric}: {way} in {len(flipped)}: ", *links, more, cls="flips"))
+    return told
 
 
 def _link(flip: Flip, anchors: Mapping[tuple[int, str], str]) -> Html:

@@ -28,7 +28,10 @@ def errors(rows: Sequence[EpisodeRow]) -> Html | None:
     )
     if not found:
         return None
-    told = [[str(times), *words] for words, times in found.most_common(ERRORS)]
+    told = [
+        [str(times), kind, ended, el("div", error, cls="text", dir="auto")]
+        for (kind, ended, error), times in found.most_common(ERRORS)
+    ]
     more = f"{count(len(found) - ERRORS, 'further error')} not shown." if len(found) > ERRORS else None
     shown = table(["episodes", "class", "ended by", "error"], told, (0,))
     return section("Errors", shown, el("p", more, cls="note") if more else None, name="errors")

@@ -176,8 +176,8 @@ def test_two_runs_are_compared_as_compare_does(shell: Shell, root: Path) -> None
     assert float(told[f"{of}/difference/mean"]) == found["found"]["difference"]["mean"]
     assert float(told[f"{of}/left"]) == found["found"]["left"] == 0.75
     assert float(told[f"{of}/p_adjusted"]) == found["found"]["p_adjusted"]
-    assert "success: 2 passed there, and fail here: 0 1" in page.texts["comparison"]
-    assert "success: 3 failed there, and pass here: 9 10 11" in page.texts["comparison"]
+    assert "success: 1 there, 0 here in 2: 0 1 " in page.texts["comparison"]
+    assert "success: 0 there, 1 here in 3: 9 10 11 " in page.texts["comparison"]
     assert shell("report", "last", this.run_id, "-o", "-").code == 1
 
 
