@@ -103,14 +103,19 @@ def frames_of(
             continue
         for port, image in _images(line, folder):
             if port == stream.port:
-                inputs, outputs = line.get("inputs") or {}, line.get("outputs") or {}
-                reward = outputs.get("reward")
+                step, reward = line.get("step"), _field(line, "outputs", "reward")
                 yield Frame(
-                    step=int(line.get("step") or 0),
+                    step=step if isinstance(step, int) else 0,
                     path=image.path,
-                    action=inputs.get("action"),
+                    action=_field(line, "inputs", "action"),
                     reward=float(reward) if isinstance(reward, int | float) else None,
                 )
+
+
+def _field(line: Mapping[str, Any], side: str, port: str) -> Any:
+    """None where the line has none: the log may be somebody else's."""
+    found = line.get(side)
+    return found.get(port) if isinstance(found, dict) else None
 
 
 def _images(line: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, Asset]]:

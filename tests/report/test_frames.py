@@ -88,3 +88,16 @@ def test_what_is_no_image_of_the_episode_is_no_frame(tmp_path: Path, outputs: An
     streams = streams_of([fake_line(0, "reset", outputs=outputs)], tmp_path, "env_fake")
     with pytest.raises(NotFoundError, match="has no frames: no node of its log gave an image"):
         choose(streams, None, None, "episode 0")
+
+
+def test_a_line_of_another_kind_costs_no_more_than_what_it_says(tmp_path: Path) -> None:
+    line = {
+        "node_id": "step",
+        "node_type": "env_fake__step",
+        "step": "x",
+        "inputs": 3,
+        "outputs": [image("a")],
+    }
+    streams = streams_of([line], tmp_path, "env_fake")
+    (frame,) = frames_of([line], tmp_path, streams[0])
+    assert (frame.step, frame.path.name, frame.action, frame.reward) == (0, "a.png", None, None)
