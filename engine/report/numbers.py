@@ -99,12 +99,15 @@ def _nonfinite(summary: SummaryHead) -> Html | None:
     return el("p", f"Not finite, and in no mean: {told}.", cls="note")
 
 
-def tasks(found: TaskTable) -> Html:
+def tasks(found: TaskTable, summary: SummaryHead) -> Html:
     """The headline's metric by task."""
-    rows: list[Sequence[Child]] = [
-        [line.task, *_cells(line.estimate, f"results#/tasks/tasks/{at}/estimate"), lacking(line.missing)]
-        for at, line in enumerate(found.tasks)
-    ]
+    rows: list[Sequence[Child]] = []
+    for at, line in enumerate(found.tasks):
+        cells = _cells(line.estimate, f"results#/tasks/tasks/{at}/estimate")
+        mean = summary.aggregate_by_task.get(line.task, {}).get(found.metric)
+        if mean is not None:
+            cells[0] = figure(mean, f"summary.json#/aggregate_by_task{pointer(line.task, found.metric)}")
+        rows.append([line.task, *cells, lacking(line.missing)])
     for told, name, estimate in (
         ("every episode alike", "pooled", found.pooled),
         ("every task alike", "macro", found.macro),

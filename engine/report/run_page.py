@@ -41,7 +41,7 @@ def _pieces(content: RunContent, compared: CompareReport | None) -> Iterator[Htm
     yield lanes(rows, anchors | cards)
     told: list[Child] = [numbers.metrics(results, report.summary)]
     if results.headline.withheld is None:
-        told.append(numbers.tasks(results.tasks) if results.tasks else None)
+        told.append(numbers.tasks(results.tasks, report.summary) if results.tasks else None)
         told.append(numbers.repeats(results.repeats) if results.repeats else None)
     if compared is not None:
         told.append(comparison(compared, _by_identity(rows, anchors | cards)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from PIL import Image
 
 from engine.cli.app import run_command_line
 from engine.main import open_control
+from engine.store.outcomes import outcome_of
 from engine.store.rundir import RunDir
 from engine.store.runs import find_run
 from screenshots.browser import BrowserError, Page, browser, find_browser
@@ -120,6 +122,10 @@ def test_every_number_is_that_of_its_source(
     }
     assert len(wanted) > 100
     assert wanted <= values.keys()
+    assert found["results"]["headline"]["missing"]["errored"] == summary["error_count"]
+    outcomes = Counter(outcome_of(row) for row in runs[1].read_summary().episodes)
+    legend = page.evaluate("[...document.querySelectorAll('.legend li')].map(one => one.textContent)")
+    assert sorted(legend) == sorted(f"{times} {outcome}" for outcome, times in outcomes.items())
     beside = page.evaluate(
         """[...document.querySelectorAll(
             '#metrics td.number, #tasks td.number, #comparison td.number, #headline .big')].map(cell => {

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.report import cards, episodes, run_page
+from engine.statistics.aggregate import aggregate
 from engine.store.environment_record import BatchedRecord, EnvironmentRecord
 from engine.store.records import EpisodeRow
 from engine.store.scores import Measured
@@ -162,6 +163,21 @@ def test_tasks_repeats_and_scores_have_their_tables(shell: Shell, root: Path) ->
     assert "pass@k (success)" in page.texts["repeats"]
     assert "0 passed, 4 failed" in page.texts["scoring"]
     assert "0.250, fail: it went astray" in page.texts["failures"]
+
+
+def test_means_by_task_are_those_of_the_summary(shell: Shell, root: Path) -> None:
+    rows = [
+        fake_row(index, metrics={"success": float(index % 3 == 0)}, selectors={"task_id": f"a/{index % 2}~"})
+        for index in range(7)
+    ]
+    by_task = aggregate(rows).by_task
+    run = make_run(root, rows=rows, aggregate_by_task=by_task)
+    page = report(shell)
+    told = dict(zip(page.values("data-of"), page.values("value"), strict=True))
+    for task, means in run.read_summary().aggregate_by_task.items():
+        of = f"summary.json#/aggregate_by_task/{task.replace('~', '~0').replace('/', '~1')}/success"
+        assert float(told[of]) == means["success"]
+    assert len(by_task) == 2
 
 
 def test_two_runs_are_compared_as_compare_does(shell: Shell, root: Path) -> None:
