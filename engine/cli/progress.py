@@ -5,14 +5,11 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from engine import figures
 from engine.cli.scores import waits_in_words
-from engine.figures import count, measure
+from engine.figures import count, interval, measure
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
-    from engine.statistics.intervals import Estimate
-    from engine.store.records import MetricStats
 
 SHORTEST_WATCH_SEC = 1.0
 
@@ -108,9 +105,3 @@ def clock(seconds: float) -> str:
     minutes, second = divmod(whole, 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
-
-
-def interval(stats: MetricStats | Estimate, before: str = "") -> str:
-    """The 95 % interval, that nothing spreads, or nothing where there is none."""
-    told = figures.interval(stats.ci95, stats.stderr)
-    return f"{before}{told}" if told else ""

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.cli.output import Cell, put, put_table, put_wrapped
-from engine.figures import count, measure
-from engine.store.scores import Measured, Score, Unmeasured
+from engine.figures import count
+from engine.report.words import score_in_words
+from engine.store.scores import Measured
 from engine.store.scoring_tally import not_judged_in_words, use_in_words
 
 if TYPE_CHECKING:
@@ -120,25 +121,3 @@ def _lines(row: EpisodeRow) -> Iterator[tuple[str, str | None]]:
         else:
             told = filter(None, (outcome.url or outcome.where or outcome.external_id, outcome.warning))
             yield f"{where}: {', '.join(told) or 'done'}", None
-
-
-def score_in_words(score: Score) -> str:
-    """``0.750, pass: it went straight there``; ``not measured (grader_timeout, may be tried again): …``."""
-    if isinstance(score, Measured):
-        judged = {True: ", pass", False: ", fail", None: ""}[score.passed]
-        said = f"{measure(score.metric, score.value)}{judged}" + (f" ({score.label})" if score.label else "")
-    elif isinstance(score, Unmeasured):
-        again = ", may be tried again" if score.retryable else ""
-        said = f"not measured ({score.reason}{again})"
-    else:
-        said = f"invalid ({score.reason})"
-    return said + (f": {reason}" if (reason := reason_of(score)) else "")
-
-
-def reason_of(score: Score) -> str:
-    """Why, on one line; what is no text as JSON."""
-    if score.detail is None or isinstance(score.detail, str):
-        return " ".join((score.detail or "").split())
-    from engine.store.strict_json import encode
-
-    return encode(score.detail).decode()

@@ -54,7 +54,7 @@ def lacking(missing: Missingness, *, over: bool = True) -> str:
 
 def interval(estimate: Estimate | None) -> str:
     """``[0.578, 0.645]``; ``no spread``; ``-`` where there is none."""
-    return (interval_text(estimate.ci95, estimate.stderr) or "-") if estimate is not None else "-"
+    return (interval_text(estimate) or "-") if estimate is not None else "-"
 
 
 def grouped(estimate: Estimate) -> str:

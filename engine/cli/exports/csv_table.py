@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterator
 
-from engine.cli.exports.content import Table
+from engine.cli.exports.tables import Table
 from engine.text import visible
 
 RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 
 from engine.figures import number
+from engine.store.outcomes import outcome_of
 from engine.store.records import EpisodeRow
-from tui.models import outcome_of
 
 TAIL_BYTES = 1 << 20
 """Of the log's end, in which it is looked for: what measures fires last."""

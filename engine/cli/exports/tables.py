@@ -1,4 +1,4 @@
-"""What is exported, whatever the format."""
+"""Episodes and firings as tables."""
 
 from __future__ import annotations
 
@@ -8,33 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from engine.cli.scores import score_in_words
 from engine.figures import UNITS
+from engine.report.words import score_in_words
 
 if TYPE_CHECKING:
-    from engine.control.protocol import Control
-    from engine.control.reports import RunReport
-    from engine.control.results import Results
-    from engine.control.scoring_report import ScoringReport
-    from engine.store.records import EpisodeFile, EpisodeRow
-
-
-@dataclass(frozen=True)
-class RunContent:
-    """A run with its numbers, what came of its scoring, and its episodes."""
-
-    run: RunReport
-    results: Results
-    scoring: ScoringReport | None
-    episodes: list[EpisodeRow]
-
-
-@dataclass(frozen=True)
-class EpisodeContent:
-    """An episode with the lines of its log."""
-
-    episode: EpisodeFile
-    log: list[dict[str, Any]]
+    from engine.store.records import EpisodeRow
 
 
 @dataclass(frozen=True)
@@ -43,18 +21,6 @@ class Table:
 
     header: list[str]
     rows: list[list[str | float | None]]
-
-
-def read_run(control: Control, run: str) -> RunContent:
-    report = control.show(run)
-    scoring, run_id = control.scoring(report.run_id), report.run_id
-    return RunContent(
-        report, control.results(run_id), None if scoring.is_empty else scoring, control.episodes(run_id)
-    )
-
-
-def read_episode(control: Control, run: str, episode: str) -> EpisodeContent:
-    return EpisodeContent(control.episode(run, episode), list(control.log(run, episode)))
 
 
 def episode_table(rows: Sequence[EpisodeRow]) -> Table:
@@ -81,14 +47,6 @@ def episode_table(rows: Sequence[EpisodeRow]) -> Table:
     )
 
 
-def score_table(row: EpisodeRow) -> Table:
-    """A score of the episode a row."""
-    return Table(
-        ["metric", "grader", "score"],
-        [[score.metric, score.grader_id, score_in_words(score)] for score in row.scores],
-    )
-
-
 def score_lines(rows: Sequence[EpisodeRow]) -> list[dict[str, Any]]:
     """A score of an episode each, with all that it says; unit: of its value, "" where it has none."""
     return [
@@ -111,25 +69,6 @@ def scores_table(rows: Sequence[EpisodeRow]) -> Table:
         "reason", "retryable", "attempts", "detail",
     ]  # fmt: skip
     return Table(header, [[_cell(line.get(name)) for name in header] for line in score_lines(rows)])
-
-
-def sink_table(report: ScoringReport) -> Table:
-    """A sink of the run a row."""
-    return Table(
-        ["sink", "kind", "status", "episodes", "failed", "where", "message"],
-        [
-            [
-                sink.name,
-                sink.sink,
-                sink.status,
-                sink.total,
-                sum(case.error is not None for case in sink.cases),
-                sink.url or sink.where,
-                sink.message,
-            ]
-            for sink in report.sinks
-        ],
-    )
 
 
 def _score_columns(rows: Sequence[EpisodeRow]) -> Table:

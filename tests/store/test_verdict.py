@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from engine.store import verdict
 from engine.store.records import EpisodeRow
+from engine.store.verdict import verdict_of
 from tests.fakes.finished_runs import fake_row
 from tests.tui.episode_folders import error_row
 from tests.tui.log_lines import line, write_log
-from tui.episode import verdict
-from tui.episode.verdict import verdict_of
 
 FAILED = fake_row(0, metrics={"success": 0.0})
 MEASURED = [line(0, "policy"), line(1, "measure", outputs={"value": {"success": 0.0}}), line(1, "after")]
