@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-pytest_plugins = ["tests.reference.table"]
+pytest_plugins = ["tests.reference.table", "tests.simulators.conformance.growth"]
 
 
 def pytest_configure() -> None:

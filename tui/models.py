@@ -16,7 +16,7 @@ from engine.control.queue_reports import (
 )
 from engine.control.reports import RunReport
 from engine.control.results import Results
-from engine.figures import number
+from engine.figures import interval, measure, number
 from engine.store.records import EpisodeRow, Progress, WorkerProgress
 from tui.theme import Outcome
 
@@ -181,9 +181,9 @@ def headline_of(report: RunReport) -> str:
         return ""
     name, stats = found.metric, found.stats
     if found.withheld:
-        return f"{name} withheld: {found.errors}/{stats.n + found.errors} errored"
-    interval = f" [{number(stats.ci95[0])}, {number(stats.ci95[1])}]" if stats.ci95 else ""
-    return f"{name} {number(stats.mean)}{interval}"
+        why = "errored" if found.lost == found.errors else "without it"
+        return f"{name} withheld: {found.lost}/{stats.n + found.lost} {why}"
+    return " ".join(filter(None, [name, measure(name, stats.mean), interval(stats.ci95, stats.stderr)]))
 
 
 def short_headline(report: RunReport) -> str:

@@ -66,9 +66,10 @@ class ResumeBody(msgspec.Struct, kw_only=True):
 
 
 class RescoreBody(msgspec.Struct, kw_only=True):
-    """scoring: as of a start; null is what the run was scored with."""
+    """scoring: as of a start; null is what the run was scored with. caller_secrets: as of a start."""
 
     scoring: dict[str, Any] | None = None
+    caller_secrets: list[str] = []
 
 
 class MoveBody(msgspec.Struct, kw_only=True):

@@ -32,7 +32,7 @@ COMMANDS = {
     "move": "Put a queued run at another position.",
     "priority": "Give a queued run another priority.",
     "cancel": "End runs, queued or running.",
-    "resume": "Go on with a run: the episodes without a finished row.",
+    "resume": "Go on with a run: the episodes without a finished row, or whose scoring was cut short.",
     "rescore": "Score a run's finished episodes again, without playing them.",
     "delete": "Remove runs and all that they wrote.",
     "stop": "End the backend.",

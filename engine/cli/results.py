@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from engine.cli.output import put, put_table, put_wrapped, say
 from engine.cli.progress import clock, interval
-from engine.figures import count, number
+from engine.figures import count, labelled, measure, number
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
@@ -43,7 +43,7 @@ def put_result(report: RunReport, results: Results, rows: Sequence[EpisodeRow]) 
     if results.metrics and results.headline.withheld is None:
         put_table(
             ["metric", "mean", "95 % interval", "n"],
-            [[name, *_cells(found)] for name, found in results.metrics.items()],
+            [[labelled(name), *_cells(found)] for name, found in results.metrics.items()],
         )
         put()
         if results.tasks:
@@ -78,9 +78,9 @@ def _put_headline(found: Headline) -> None:
     where = f", in {shown.groups} {shown.by}s" if shown.by else ""
     if shown.by == "episode":
         where = f", the repeats of {shown.groups}"
-    known = f"95 % interval {interval(shown)}" if shown.ci95 else "no interval"
+    known = f"95 % interval {interval(shown)}" if shown.ci95 else interval(shown) or "no interval"
     put_wrapped(
-        f"{found.metric} {number(shown.mean)}, {known}, from {missing.measured} of"
+        f"{found.metric} {measure(found.metric, shown.mean)}, {known}, from {missing.measured} of"
         f" {count(missing.planned, 'episode')}{where}",
         "green",
     )
@@ -99,6 +99,7 @@ def _lacking(missing: Missingness) -> str:
     counts = [
         (missing.errored, f"errored ({missing.infra} infra)" if missing.infra else "errored"),
         (missing.unmeasured, "unmeasured"),
+        (missing.to_come, "being scored"),
         (missing.cancelled, "cancelled"),
         (missing.not_run, "not run"),
     ]
@@ -109,7 +110,7 @@ def _put_tasks(table: TaskTable) -> None:
     """One metric by task, then its mean over episodes and over tasks."""
     means = [("every episode alike", table.pooled), ("every task alike", table.macro)]
     put_table(
-        [f"{table.metric} by task", "mean", "95 % interval", "n", "without it"],
+        [f"{labelled(table.metric)} by task", "mean", "95 % interval", "n", "without it"],
         [
             *([line.task, *_cells(line.estimate), _lacking(line.missing)] for line in table.tasks),
             *([name, *_cells(found), ""] for name, found in means),
@@ -161,8 +162,10 @@ def _until_width(report: RunReport) -> str:
     if width is None or not report.is_over:
         return ""
     if stop := summary.early_stop:
-        more = f"; {stop.beyond} more had begun, and do not count" if stop.beyond else ""
-        return f"{width:g} of {metric} after {summary.total_episodes} of {stop.planned} episodes{more}"
+        verb = "does" if stop.beyond == 1 else "do"
+        more = f"; {stop.beyond} more had begun, and {verb} not count" if stop.beyond else ""
+        planned = count(stop.planned, "episode")
+        return f"{width:g} of {metric} after {summary.total_episodes} of {planned}{more}"
     stats = summary.metric_stats.get(metric)
     reached = f"{stats.ci95[1] - stats.ci95[0]:.3g}" if stats and stats.ci95 else "none"
     return f"{width:g} of {metric} asked; {reached} at the end of the list"

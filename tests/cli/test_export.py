@@ -3,16 +3,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from engine.store.scores import ExportOutcome, Measured
+from engine.text import visible
 from tests.cli.conftest import Shell
 from tests.fakes.finished_runs import fake_line, fake_row, make_run
 
 EVIL = "<script>alert(1)</script>\x1b[31m\u202e\ud800\0"
-FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "  =1", "＝1"]
+FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "  =1", "\u00a0=1", "＝1"]
 
 
 class Page(HTMLParser):
@@ -64,6 +67,21 @@ def test_no_text_in_a_csv_is_a_formula(shell: Shell, root: Path, formula: str) -
     make_run(root, rows=[fake_row(0, instruction=formula)])
     rows = list(csv.DictReader(io.StringIO(shell("export", "last", "--format", "csv").out, newline="")))
     assert rows[0]["instruction"] == f"'{formula}"
+
+
+def test_nothing_in_a_csv_steers_a_terminal_or_a_spreadsheet(shell: Shell, root: Path) -> None:
+    score = Measured(grader_id="g", metric=f"={EVIL}", value=1.0, detail=f"\r=1{EVIL}")
+    sent = ExportOutcome(sink="otlp", name=f"@{EVIL}", error=f"\t=1{EVIL}\x9b2J")
+    row = fake_row(0, instruction=f"\n=1{EVIL}", scoring="final", scores=[score], exports=[sent])
+    line = fake_line(0, EVIL, outputs={"text": EVIL, "\u202e": 1}, error=f"\t=1{EVIL}")
+    run = make_run(root, rows=[row], logs={0: [line]}).run_id
+    for words in ((), ("--episode", "0")):
+        text = shell("export", run, *words, "--format", "csv").out
+        assert "‹U+202E›" in text
+        cells = [cell for line in csv.reader(io.StringIO(text, newline="")) for cell in line]
+        assert all(cell == visible(cell) for cell in cells)
+        texts = [cell for cell in cells if not re.fullmatch(r"-?[\d.e+-]+", cell)]
+        assert not [cell for cell in texts if cell.lstrip().startswith(("=", "+", "-", "@"))]
 
 
 @pytest.mark.parametrize("words", [(), ("--episode", "0"), ("--episode", "1")])

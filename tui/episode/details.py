@@ -66,7 +66,7 @@ class DetailReader:
         lines = list(self._lines(row, record, wanted))
         shown = wrapped(lines, wanted.width) if wanted.wrap else iter(lines)
         most = ALL_LINES if wanted.whole else AT_ONCE_LINES
-        told = "… {} more lines: " + ("o opens them in the editor" if wanted.whole else "enter shows all")
+        told = "… {}: " + ("o opens them in the editor" if wanted.whole else "enter shows all")
         kept = tuple(cut_lines(list(shown), most, told))
         images, borrowed = self._images(wanted.row, record)
         cut = not wanted.whole and (

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.style import Style
 
-from engine.figures import number
+from engine.figures import labelled, number
 from engine.store.records import VERDICT, EpisodeRow
 from engine.store.scores import Measured
 from tui.drawing import Drawing
@@ -163,9 +163,10 @@ def _metric_column(name: str, place: int) -> Column[Line]:
         known = value(line)
         return "" if known is None else _short(known)
 
-    width = min(METRIC_MOST, max(METRIC_LEAST, len(name)))
+    shown = labelled(name)
+    width = min(METRIC_MOST, max(METRIC_LEAST, len(shown)))
     return Column(
-        name, name, width, value, text=text, align="right", drop=1 if not place else 7 + min(place, 12)
+        name, shown, width, value, text=text, align="right", drop=1 if not place else 7 + min(place, 12)
     )
 
 

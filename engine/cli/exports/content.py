@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from engine.cli.scores import score_in_words
+from engine.figures import UNITS
 
 if TYPE_CHECKING:
     from engine.control.protocol import Control
@@ -88,6 +89,30 @@ def score_table(row: EpisodeRow) -> Table:
     )
 
 
+def score_lines(rows: Sequence[EpisodeRow]) -> list[dict[str, Any]]:
+    """A score of an episode each, with all that it says; unit: of its value, "" where it has none."""
+    return [
+        {
+            "episode_index": row.episode_index,
+            "repeat": row.repeat,
+            "task": row.task,
+            **msgspec.to_builtins(score),
+            "unit": UNITS.get(score.metric, ""),
+        }
+        for row in rows
+        for score in row.scores
+    ]
+
+
+def scores_table(rows: Sequence[EpisodeRow]) -> Table:
+    """The same as a table; ``pass`` is empty of a score that judges nothing."""
+    header = [
+        "episode_index", "repeat", "task", "grader_id", "metric", "status", "value", "unit", "pass", "label",
+        "reason", "retryable", "attempts", "detail",
+    ]  # fmt: skip
+    return Table(header, [[_cell(line.get(name)) for name in header] for line in score_lines(rows)])
+
+
 def sink_table(report: ScoringReport) -> Table:
     """A sink of the run a row."""
     return Table(
@@ -97,9 +122,9 @@ def sink_table(report: ScoringReport) -> Table:
                 sink.name,
                 sink.sink,
                 sink.status,
-                len(sink.cases),
+                sink.total,
                 sum(case.error is not None for case in sink.cases),
-                sink.url,
+                sink.url or sink.where,
                 sink.message,
             ]
             for sink in report.sinks
@@ -115,7 +140,7 @@ def _score_columns(rows: Sequence[EpisodeRow]) -> Table:
         told: dict[str, list[str]] = {}
         for score in row.scores:
             told.setdefault(score.metric, []).append(score_in_words(score))
-        sent = {one.name: one.error or one.url or one.external_id for one in row.exports}
+        sent = {one.name: one.error or one.url or one.where or one.external_id for one in row.exports}
         verdict = {True: "pass", False: "fail", None: None}[row.verdict]
         cells.append(
             [

@@ -16,7 +16,8 @@ from engine.cli.exports.content import (
     sink_table,
 )
 from engine.cli.progress import interval
-from engine.figures import number
+from engine.figures import count, labelled, number
+from engine.store.scoring_tally import not_judged_in_words, use_in_words
 from engine.text import visible
 
 if TYPE_CHECKING:
@@ -54,7 +55,8 @@ def run_page(content: RunContent) -> Iterator[bytes]:
     yield from _section("Run", Table(["", ""], _facts(content)))
     if results.metrics and results.headline.withheld is None:
         means: list[list[str | float | None]] = [
-            [name, number(found.mean), interval(found), found.n] for name, found in results.metrics.items()
+            [labelled(name), number(found.mean), interval(found), found.n]
+            for name, found in results.metrics.items()
         ]
         yield from _section("Metrics", Table(["metric", "mean", "95 % interval", "n"], means))
     if results.tasks is not None:
@@ -96,7 +98,7 @@ def _facts(content: RunContent) -> list[list[str | float | None]]:
         bounds = [["were those all the worst, the best", ends]]
     return [
         [found.metric, told],
-        ["measured", f"{missing.measured} of {missing.planned} episodes"],
+        ["measured", f"{missing.measured} of {count(missing.planned, 'episode')}"],
         ["errored", missing.errored],
         ["unmeasured", missing.unmeasured],
         ["cancelled", missing.cancelled],
@@ -120,16 +122,22 @@ def _facts(content: RunContent) -> list[list[str | float | None]]:
 def _verdicts(report: ScoringReport | None) -> list[list[str | float | None]]:
     if report is None:
         return []
-    told = f"{report.passed} passed, {report.failed} failed, {report.undecided} without one"
+    told = report.verdicts
     facts: list[list[str | float | None]] = [["verdicts", told]]
-    return [*facts, ["not scored yet", report.pending]] if report.pending else facts
+    if report.pending:
+        facts.append(["not scored yet", report.pending])
+    if report.tally.not_judged:
+        facts.append(["not judged", not_judged_in_words(report.tally)])
+    if report.tally.judges_used.asked:
+        facts.append(["judges took", use_in_words(report.tally.judges_used)])
+    return facts
 
 
 def _task_table(found: TaskTable) -> Table:
     rows: list[list[str | float | None]] = [[line.task, *_estimate(line.estimate)] for line in found.tasks]
     rows.append(["every episode alike", *_estimate(found.pooled)])
     rows.append(["every task alike", *_estimate(found.macro)])
-    return Table([f"{found.metric} by task", "mean", "95 % interval", "n"], rows)
+    return Table([f"{labelled(found.metric)} by task", "mean", "95 % interval", "n"], rows)
 
 
 def _repeat_table(found: Repeats) -> Table:
