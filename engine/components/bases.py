@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from engine.components.requirements import Requirement
+
 
 @dataclass
 class PortDef:
@@ -96,6 +98,9 @@ class BaseCanvasNode(ABC):
     ``{"_samples": [inputs, ...]}`` and returns ``{"_outputs": [outputs, ...]}``, same length and order. Each
     sample carries ``"_key"``, an int in [0, 2**63) drawn from (run seed, episode, node id, firing): the only
     randomness it may use. ``sample_rows(n, rng) -> list[inputs]``, if defined, feeds the load-time check.
+
+    ``required_config``: keys of ``config`` that it cannot do without. Where a graph leaves one empty, the run
+    must select a value (``--select KEY=…``), which the nodeset's panel takes as its field of that name.
     """
 
     node_type: ClassVar[str]
@@ -108,6 +113,7 @@ class BaseCanvasNode(ABC):
     output_ports: ClassVar[list[PortDef]] = []
     config_schema: ClassVar[dict[str, Any]] = {}
     default_config: ClassVar[dict[str, Any]] = {}
+    required_config: ClassVar[tuple[str, ...]] = ()
     ui_config: ClassVar[NodeUIConfig] = NodeUIConfig()
     batched: ClassVar[bool] = False
     batch_dim: ClassVar[str] = ""
@@ -182,6 +188,11 @@ class BaseNodeSet(ABC):
 
     def get_containers(self) -> list[ContainerDef]:
         """Containers that live in this nodeset's process."""
+        return []
+
+    def requirements(self) -> list[Requirement]:
+        """What it needs of the machine, and whether that is there; ``evaltower doctor`` asks, in a process
+        under ``server_python``, so that it may import what it likes."""
         return []
 
     async def initialize(self, **kwargs: Any) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 from engine.components import BaseCanvasNode, BaseNodeSet, conda_env_python
 
 from .agents import BabyAIBotAction, OptimalAction, RandomAction
+from .describe import Describe
 from .panel import GymnasiumPanel
 from .rules import RuleAction
 from .session import METRICS, Session
@@ -52,7 +53,7 @@ class EnvGymnasium(BaseNodeSet):
             OptimalAction,
             RuleAction,
         )
-        return [kind(self.session) for kind in kinds]
+        return [Describe(), *(kind(self.session) for kind in kinds)]
 
     async def shutdown(self) -> None:
         self.session.close()
