@@ -22,6 +22,7 @@ _USUAL_OPTIONS = {
     "treasure_hunter": "--level 5",
     "cooking": "--recipe 1 --take 1 --open --cook",
 }
+_READ = ("admissible_commands", "score", "max_score", "won", "lost", "objective")
 _JAVA_OPTIONS = "-Xmx768m -XX:+UseSerialGC"  # it takes a quarter of the machine else
 
 
@@ -76,7 +77,7 @@ def from_file(path: str) -> TextWorldGame:
 
     if not Path(path).is_file():
         raise OSError(f"there is no file {path}")
-    return TextWorldGame(textworld.start(path, _wanted()) if path.endswith(".z8") else _alfworld(path))
+    return TextWorldGame(_alfworld(path) if path.endswith(".tw-pddl") else textworld.start(path, _wanted()))
 
 
 def kitchen(seed: int) -> TextWorldGame:
@@ -91,16 +92,10 @@ def kitchen(seed: int) -> TextWorldGame:
     places, starts = plan["places"], sorted(set(plan["places"]) - {target})
     chosen = {f"{one}_starts_in": places[rng.choice(starts)] for one in plan["things"]}
     chosen.update(thing=plan["things"][thing], state=plan["states"][state], target=places[target])
-    grammar = (data / "alfred.twl2").read_text("utf-8")
-    return TextWorldGame(
-        _alfworld(
-            {
-                "pddl_domain": (data / "alfred.pddl").read_text("utf-8"),
-                "grammar": grammar.replace("UNKNOWN GOAL", f"put a {state} {thing} in {target}"),
-                "pddl_problem": string.Template("\n".join(plan["pddl_problem"])).substitute(chosen),
-            }
-        )
-    )
+    domain, grammar = ((data / name).read_text("utf-8") for name in ("alfred.pddl", "alfred.twl2"))
+    task = grammar.replace("UNKNOWN GOAL", f"put a {state} {thing} in {target}")
+    problem = string.Template("\n".join(plan["pddl_problem"])).substitute(chosen)
+    return TextWorldGame(_alfworld({"pddl_domain": domain, "grammar": task, "pddl_problem": problem}))
 
 
 def _alfworld(game: Any) -> Any:
@@ -115,8 +110,7 @@ def _alfworld(game: Any) -> Any:
 def _wanted() -> Any:
     from textworld import EnvInfos
 
-    wanted = ("admissible_commands", "score", "max_score", "won", "lost", "objective")
-    return EnvInfos(**dict.fromkeys(wanted, True), extras=["walkthrough"])
+    return EnvInfos(**dict.fromkeys(_READ, True), extras=["walkthrough"])
 
 
 class Experiment:

@@ -54,9 +54,12 @@ class TextGamePanel(BaseEnvPanel):
         return {"ok": True, "side_effect": "reset"}
 
     async def on_load(self) -> dict[str, Any]:
-        table = self._context["nodeset"].table
-        if table.game is None:
-            return {"current_episode": {}, "step_budget": STEP_BUDGET}
-        task, _, seed = table.chosen
-        current = {"episode_id": f"{task}#{seed}", "scene_id": task, "instruction": table.game.instruction}
+        table, current = self._context["nodeset"].table, {}
+        if table.game is not None:
+            task, _, seed = table.chosen
+            current = {
+                "episode_id": f"{task}#{seed}",
+                "scene_id": task,
+                "instruction": table.game.instruction,
+            }
         return {"current_episode": current, "step_budget": STEP_BUDGET}

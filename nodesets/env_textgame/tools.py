@@ -24,7 +24,9 @@ class Table:
 
     def open(self, task: str, options: str, seed: int) -> None:
         """ImportError, OSError and ValueError say what is missing or wrong."""
-        self._put_away()
+        if self.game is not None:
+            self.game.close()
+        self.game = None
         engine, _, name = task.partition("/")
         if task.endswith((".z8", ".tw-pddl")):
             self.game = games.from_file(task)
@@ -46,14 +48,10 @@ class Table:
         return self.game
 
     def close(self) -> None:
-        self._put_away()
-        if self._laboratory is not None:
-            self._laboratory.close()
-
-    def _put_away(self) -> None:
-        if self.game is not None:
-            self.game.close()
-        self.game = None
+        for held in (self.game, self._laboratory):
+            if held is not None:
+                held.close()
+        self.game = self._laboratory = None
 
 
 class TableTool(BaseCanvasNode):
@@ -66,7 +64,6 @@ class TableTool(BaseCanvasNode):
 
 class Reset(TableTool):
     node_type = "env_textgame__reset"
-    display_name = "Text game: Reset"
     description = "The game's first words. Fired again after steps, it opens the game anew"
     input_ports = [PortDef("trigger", "ANY", optional=True)]
     output_ports = [_OBSERVATION, _COMMANDS, PortDef("instruction", "TEXT", "the task")]
@@ -80,7 +77,6 @@ class Reset(TableTool):
 
 class Step(TableTool):
     node_type = "env_textgame__step"
-    display_name = "Text game: Step"
     description = "Say a command; the game answers also to one that it does not know"
     input_ports = [_ACTION]
     output_ports = [
@@ -103,20 +99,18 @@ class Step(TableTool):
 
 class Evaluate(TableTool):
     node_type = "env_textgame__evaluate"
-    display_name = "Text game: Evaluate"
     description = "Success (won), score, the most that there is to score, and steps"
     input_ports = [PortDef("trigger", "ANY")]
     output_ports = [PortDef("metrics", "METRICS")]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
         game = self.table.current()
-        scores = {"success": float(game.won), "score": game.score, "max_score": game.max_score}
-        return {"metrics": dict(scores, steps=float(self.table.steps))}
+        metrics = {"success": float(game.won), "score": game.score, "max_score": game.max_score}
+        return {"metrics": dict(metrics, steps=float(self.table.steps))}
 
 
 class WalkthroughAction(TableTool):
     node_type = "env_textgame__walkthrough_action"
-    display_name = "Text game: Walkthrough"
     description = "The next command of the game's own solution (walkthrough, gold path or plan)"
     input_ports = [PortDef("trigger", "ANY", "wire the observation, so that each step asks for a command")]
     output_ports = [_ACTION]
@@ -130,11 +124,9 @@ class WalkthroughAction(TableTool):
 
 class RandomAction(TableTool):
     node_type = "env_textgame__random_action"
-    display_name = "Text game: Random action"
     description = "One of the commands, each as likely, drawn from the node's own generator"
     input_ports = [_COMMANDS]
     output_ports = [_ACTION]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        commands = inputs["commands"]
-        return {"action": commands[int(ctx.rng.integers(len(commands)))] if commands else "look"}
+        return {"action": str(ctx.rng.choice(inputs["commands"] or ["look"]))}
