@@ -1,8 +1,5 @@
 """Games of three engines. Each has ``instruction``, ``walkthrough`` (the engine's own solution) and
-``max_score``, and after each command ``observation``, ``commands``, ``score``, ``won`` and ``done``.
-
-The libraries are imported when a game is opened, by the interpreter that runs this nodeset.
-"""
+``max_score``, and after each command ``observation``, ``commands``, ``score``, ``won`` and ``done``."""
 
 from __future__ import annotations
 

@@ -11,8 +11,7 @@ STEP_BUDGET = 100
 
 
 class TextGamePanel(BaseEnvPanel):
-    """Fields are gathered as they come and judged at ``play``; the first change after that begins a new form,
-    so that nothing selected for one episode is left over for the next."""
+    """Fields are gathered as they come, judged at ``play``; the first change after that begins a new form."""
 
     name = "env_textgame"
     fields = [
@@ -54,12 +53,8 @@ class TextGamePanel(BaseEnvPanel):
         return {"ok": True, "side_effect": "reset"}
 
     async def on_load(self) -> dict[str, Any]:
-        table, current = self._context["nodeset"].table, {}
-        if table.game is not None:
-            task, _, seed = table.chosen
-            current = {
-                "episode_id": f"{task}#{seed}",
-                "scene_id": task,
-                "instruction": table.game.instruction,
-            }
-        return {"current_episode": current, "step_budget": STEP_BUDGET}
+        table = self._context["nodeset"].table
+        task, _, seed = table.chosen
+        current = table.game and {"scene_id": task, "instruction": table.game.instruction}
+        episode = dict(current, episode_id=f"{task}#{seed}") if current else {}
+        return {"current_episode": episode, "step_budget": STEP_BUDGET}

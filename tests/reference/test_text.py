@@ -19,8 +19,8 @@ def _figure(task: str, n: int, source: str) -> Figure:
 
 ROOM = Room(
     "Text games, their own solutions",
-    "Success is a won game: all points of TextWorld's, 100 by ScienceWorld's gold paths; ALFWorld's engine has"
-    " kitchens of ours, and its planner's solution.",
+    "Success is a won game: all points of TextWorld's, 100 by ScienceWorld's gold paths; ALFWorld's engine"
+    " has kitchens of ours, and its planner's solution.",
     [
         _figure("textworld/simple", 3, "game"),
         _figure("textworld/coin_collector", 2, "game"),
