@@ -175,7 +175,7 @@ _RUNS = (
     Action(
         "runs.resume",
         ("R",),
-        "Run again what failed or never ran, in the same run.",
+        "Go on with a run: what failed, never ran, or was being scored.",
         needs=(*_CHANGES, "ended run"),
     ),
     Action(

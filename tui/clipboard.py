@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, get_args
 
+from engine.figures import count
 from tui.sanitize import visible_lines
 
 Mode = Literal["auto", "osc52", "tmux", "off"]
@@ -33,7 +34,7 @@ class Copied:
         if self.how == "none":
             return f"not copied: {self.problem}"
         where = {"osc52": "sent to the terminal's clipboard", "tmux": "sent to tmux and the clipboard"}
-        return f"{self.characters} characters {where.get(self.how, f'written to {self.path}')}"
+        return f"{count(self.characters, 'character')} {where.get(self.how, f'written to {self.path}')}"
 
 
 class Clipboard:

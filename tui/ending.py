@@ -33,7 +33,7 @@ async def _end(centre: ControlCentre, what: str, grace_sec: float | None) -> Non
     if not alive:
         centre.tell(f"{what}: the run is over")
         return
-    name = alive[0].run_id if len(alive) == 1 else f"{len(alive)} runs"
+    name = alive[0].run_id if len(alive) == 1 else count(len(alive), "run")
     typed = "" if grace_sec is None else name
     how = "" if grace_sec is None else " at once, without time to clean up"
     dialog = Confirm(f"{what} {name}", cancel_lines(targets, centre.snapshot), f"{what}{how}?", typed=typed)
@@ -43,7 +43,7 @@ async def _end(centre: ControlCentre, what: str, grace_sec: float | None) -> Non
 
 
 async def resume(centre: ControlCentre) -> None:
-    """``R``: what has no finished row, or what the box failed, too."""
+    """``R``: what has no finished row or was still being scored, or what the box failed, too."""
     targets = centre.targets
     over = [run for run in targets if run.is_over]
     if not over:
@@ -59,21 +59,24 @@ async def resume(centre: ControlCentre) -> None:
     if chosen is not None and chosen.id:
         errors = chosen.id == "errors"
         for run, rest in zip(over, left, strict=True):
-            if rest.unplayed or (errors and rest.infra):
+            if rest.is_any or (errors and rest.infra):
                 told = f"resume {run.run_id}{', with what the box failed' if errors else ''}"
                 centre.verb(partial(_resume, run.run_id, errors), told)
 
 
 def _choices(runs: list[RunReport], left: list[Left]) -> list[Item]:
     unplayed, infra = sum(rest.unplayed for rest in left), sum(rest.infra for rest in left)
+    unscored = sum(rest.unscored for rest in left)
+    parts = [f"the {count(unplayed, 'episode')} without a finished row"] if unplayed or not unscored else []
+    parts += [f"the scoring of {count(unscored, 'episode')}"] if unscored else []
     return [
         Item("", ", ".join(map(title_of, runs))),
         Item(
             "rest",
-            f"the {count(unplayed, 'episode')} without a finished row",
+            ", and ".join(parts),
             key="r",
             shown="r",
-            why_not="" if unplayed else "every episode has one",
+            why_not="" if unplayed or unscored else "every episode has one",
         ),
         Item(
             "errors",
@@ -92,7 +95,7 @@ async def delete(centre: ControlCentre) -> None:
     if len(over) < len(targets):
         centre.tell("delete: a run that waits or goes on is cancelled first", severity="warning")
         return
-    name = over[0].run_id if len(over) == 1 else f"{len(over)} runs"
+    name = over[0].run_id if len(over) == 1 else count(len(over), "run")
     lines = [line for run in over for line in delete_lines(run)]
     if not over:
         return

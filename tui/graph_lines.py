@@ -8,6 +8,7 @@ import msgspec
 
 from engine.control.outline import Outline, OutlineNode, OutlineWire
 from engine.control.reports import problem_text
+from engine.figures import count
 from engine.graph.model import Problem
 from tui.episode.inks import InkedLine, inked
 
@@ -63,7 +64,7 @@ def node_lines(node: OutlineNode, graph: Outline, problems: Sequence[Problem]) -
 
 def overview_lines(graph: Outline | None, problems: Sequence[Problem]) -> list[InkedLine]:
     """The graph as a whole: its problems, what it is for, its loops."""
-    lines: list[InkedLine] = [inked(f"{len(problems)} problems" if problems else "no problems", "strong")]
+    lines: list[InkedLine] = [inked(count(len(problems), "problem") if problems else "no problems", "strong")]
     lines += [problem_line(problem) for problem in problems]
     if graph is None:
         return lines
@@ -77,7 +78,9 @@ def overview_lines(graph: Outline | None, problems: Sequence[Problem]) -> list[I
 def about_lines(graph: Outline) -> list[InkedLine]:
     """Its name, what it is for, and how long an episode of it may be."""
     limit = (
-        f"{graph.step_budget} steps" if graph.step_budget is not None else "the environment's limit of steps"
+        count(graph.step_budget, "step")
+        if graph.step_budget is not None
+        else "the environment's limit of steps"
     )
     described = [inked(graph.description, "dim")] if graph.description else []
     return [inked(graph.name, "strong"), *described, inked(f"at most {limit}", "dim")]

@@ -29,7 +29,8 @@ def estimate_lines(
 def _verdict(report: EstimateReport, gpus: Sequence[GpuReport]) -> InkedLine:
     if report.refused:
         return inked(f"would never start: {report.refused}", "bad")
-    more = f"; at most {report.max_workers} workers would start now" if report.max_workers else ""
+    most = count(report.max_workers, "worker")
+    more = f"; at most {most} would start now" if report.max_workers else ""
     if not report.fits:
         return inked(f"would wait: {report.waits or 'for its turn'}{more}", "warn")
     labels = {gpu.uuid: gpu.label for gpu in gpus}

@@ -145,7 +145,7 @@ def _offered(form: LaunchForm) -> list[Field]:
     splits = splits or [str(value) for value, _ in panel_options(panel.get("split", {}))]
     counts = metadata.get("episode_counts") or {}
     options = tuple((split, count(counts[split], "episode") if split in counts else "") for split in splits)
-    own = "val_unseen" if "val_unseen" in splits else (splits[0] if splits else "the environment's own")
+    own = (form.offer.split if form.offer else "") or "the environment's own"
     found = []
     if splits or form.values.get("split"):
         found.append(_choice(form, "split", "Split", own, "which episodes there are", options))

@@ -9,6 +9,7 @@ from engine.control.reports import RunReport
 from engine.figures import count
 from engine.store.records import EpisodeRow
 from tui.models import Snapshot, age_sec, duration
+from tui.models_scoring import waiting_in
 
 IN_FLIGHT = ("resetting", "running")
 
@@ -45,7 +46,14 @@ def _cost(run: RunReport, snapshot: Snapshot) -> list[str]:
     else:
         lines.append("lost: what it is doing now, no finished episode")
     lines.append(f"kept: {done} of {count(total, 'episode')}, {_spent(run, snapshot)}")
-    lines.append(f"R resumes the other {max(0, total - done)} in the same run")
+    unscored = len(waiting_in(run))
+    if unscored:
+        lines.append(
+            f"not scored: {count(unscored, 'episode')}; what was begun for scores ends, nothing new begins,"
+            " and R goes on with it"
+        )
+    if total > done or not unscored:
+        lines.append(f"R resumes the other {max(0, total - done)} in the same run")
     return lines
 
 
@@ -59,16 +67,25 @@ def _spent(run: RunReport, snapshot: Snapshot) -> str:
 
 @dataclass(frozen=True)
 class Left:
-    """What resuming a run would play: episodes without a finished row, and those that the box failed."""
+    """What resuming a run would do: play the episodes without a finished row, and those that the box failed;
+    score on where that was cut short."""
 
     unplayed: int
     infra: int
+    unscored: int = 0
+
+    @property
+    def is_any(self) -> bool:
+        """Whether there is something to do even without those that the box failed."""
+        return bool(self.unplayed or self.unscored)
 
 
 def left_of(report: RunReport, rows: Sequence[EpisodeRow]) -> Left:
     infra = sum(row.status == "error" and row.error_class == "infra" for row in rows)
     over = sum(row.status != "cancelled" for row in rows)
-    return Left(max(0, report.summary.total_episodes - over), infra)
+    cut_short = report.status != "completed"  # one that ended by itself is scored again instead
+    unscored = sum(row.scoring == "pending" for row in rows) if cut_short else 0
+    return Left(max(0, report.summary.total_episodes - over), infra, unscored)
 
 
 def delete_lines(run: RunReport) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.control.comparing import ComparedRun, CompareReport
-from engine.figures import count, number
+from engine.figures import count, noun, number
 from engine.statistics.budget import HEADLINES
 from engine.statistics.comparison import Comparison, MetricComparison
 from engine.statistics.contrast import Contrast, Flip
@@ -91,7 +91,7 @@ def told(difference: Difference) -> list[str]:
     metric, found, letter = difference.metric, difference.found, difference.letter
     counts = ((metric.missing_left, "A"), (metric.missing_right, letter), (metric.missing_both, "both"))
     missing = ", ".join(f"{count} lack it in {where}" for count, where in counts if count)
-    pairs = f"{metric.pairs} pairs" + (f"; {missing}" if missing else "")
+    pairs = count(metric.pairs, "pair") + (f"; {missing}" if missing else "")
     if found is None:
         return [f"{metric.metric}: no episode has it in both runs ({pairs})"]
     head = (
@@ -134,8 +134,8 @@ def _verdict(found: Contrast, letter: str) -> str:
     if found.more_episodes is None:
         return "unsettled: so few episodes do not say how many would settle it"
     seen = f"; these would have shown one of {number(found.detectable)}" if found.detectable else ""
-    plural = "" if found.more_episodes == 1 else "s"
-    return f"unsettled: about {found.more_episodes:,} more episode{plural} would settle it{seen}"
+    more = f"{found.more_episodes:,} more {noun(found.more_episodes, 'episode')}"
+    return f"unsettled: about {more} would settle it{seen}"
 
 
 def _p(found: Contrast) -> str:

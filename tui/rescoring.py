@@ -20,8 +20,7 @@ AS_IT_WAS = "as it was"
 
 
 async def rescore(centre: ControlCentre) -> None:
-    """What could be graded in the environment stands; judges are asked again, and what has not arrived is
-    exported."""
+    """What was graded in the environment stands; everything else is done again, or is made up for."""
     over = [run for run in centre.targets if run.is_over]
     if not over:
         centre.tell("score again: the run is not over")
@@ -41,7 +40,9 @@ async def rescore(centre: ControlCentre) -> None:
 
 
 def _items(runs: list[RunReport], typed: str) -> list[Item]:
-    asked = "the judges are asked again, and what has not arrived is exported"
+    asked = (
+        "missing traces are fetched, judges and graders without environment asked again, missing exports sent"
+    )
     title = Item("", ", ".join(map(title_of, runs)))
     if typed.strip():
         return [title, Item("file", f"as {typed.strip()} says", note=asked)]

@@ -58,7 +58,7 @@ def follow_to_result(control: Control, run: str, *, as_json: bool) -> None:
     else:
         rows = control.episodes(run)
         put_result(report, control.results(run), rows)
-        put_scoring(control.scoring(run), run, over=True)
+        put_scoring(control.scoring(run), run)
         say_where_next(report, rows)
     if interrupted:
         raise click.exceptions.Exit(INTERRUPTED)

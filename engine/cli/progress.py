@@ -6,12 +6,10 @@ import time
 from typing import TYPE_CHECKING
 
 from engine.cli.scores import waits_in_words
-from engine.figures import number
+from engine.figures import count, interval, measure
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
-    from engine.statistics.intervals import Estimate
-    from engine.store.records import MetricStats
 
 SHORTEST_WATCH_SEC = 1.0
 
@@ -45,8 +43,9 @@ class Pace:
 
     @property
     def seconds_left(self) -> float | None:
+        """None, too, once every episode has been played: what their scoring takes, nobody knows."""
         rate = self.episodes_per_sec
-        return self._left / rate if rate else None
+        return self._left / rate if rate and self._left else None
 
     def _rate(self, which: int) -> float | None:
         done = self._done[which] - self._before[which]
@@ -61,14 +60,16 @@ def standing(report: RunReport) -> str:
         return ""
     name, stats = found.metric, found.stats
     if found.withheld:
-        return f"{name} withheld: {found.errors} of {stats.n + found.errors} with errors"
-    return f"{name} {number(stats.mean)}{interval(stats, ' ')}"
+        why = "with errors" if found.lost == found.errors else "without it"
+        return f"{name} withheld: {found.lost} of {stats.n + found.lost} {why}"
+    return f"{name} {measure(name, stats.mean)}{interval(stats, ' ')}"
 
 
 def describe(report: RunReport, pace: Pace) -> str:
     """The run in one line: done, then how it fares."""
     summary = report.summary
-    done = [f"{summary.completed_count}/{summary.total_episodes} episodes"] if summary.total_episodes else []
+    total = summary.total_episodes
+    done = [f"{summary.completed_count}/{count(total, 'episode')}"] if total else []
     return " · ".join([*done, fare(report, pace)])
 
 
@@ -78,7 +79,11 @@ def fare(report: RunReport, pace: Pace) -> str:
     summary = report.summary
     parts = [report.progress.activity] if report.progress and report.progress.activity else []
     if report.progress and report.progress.scoring:
-        parts.append(f"{len(report.progress.scoring)} wait for {waits_in_words(report.progress.scoring)}")
+        waiting = report.progress.scoring
+        verb = "waits" if len(waiting) == 1 else "wait"
+        parts.append(f"{len(waiting)} {verb} for {waits_in_words(waiting)}")
+    if summary.scored is not None and summary.scored.not_judged:
+        parts.append(f"{summary.scored.not_judged} could not be judged")
     if summary.error_count:
         parts.append(f"{summary.error_count} with errors")
     if told := standing(report):
@@ -100,8 +105,3 @@ def clock(seconds: float) -> str:
     minutes, second = divmod(whole, 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
-
-
-def interval(stats: MetricStats | Estimate, before: str = "") -> str:
-    """The 95 % interval, or nothing where there is none."""
-    return f"{before}[{number(stats.ci95[0])}, {number(stats.ci95[1])}]" if stats.ci95 else ""

@@ -11,6 +11,7 @@ import click
 
 from engine.cli.output import say
 from engine.cli.progress import clock
+from engine.figures import count
 
 if TYPE_CHECKING:
     from engine.control.protocol import Control
@@ -91,7 +92,7 @@ def most_workers(control: Control, request: StartRequest) -> int:
     episodes = asked * request.repeats or found.max_workers
     workers = max(1, min(found.max_workers, episodes))
     why = f": {found.refused or found.waits}" if found.max_workers == 0 else ""
-    say(f"-w auto: {workers} worker{'s' * (workers != 1)}{why}")
+    say(f"-w auto: {count(workers, 'worker')}{why}")
     return workers
 
 

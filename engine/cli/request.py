@@ -18,12 +18,16 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-scoring_option = click.option(
-    "--scoring",
-    metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False),
-    help="Graders, judges, traces and exports, as JSON (default: <graph>.scoring.json beside a saved graph).",
-)
+
+def scoring_option(default: str = "<graph>.scoring.json beside a saved graph") -> Callable[[F], F]:
+    """``--scoring FILE``. ``default``: what counts without it, for the help."""
+    return click.option(
+        "--scoring",
+        metavar="FILE",
+        type=click.Path(exists=True, dir_okay=False),
+        help=f"Graders, judges, traces and exports, as JSON (default: {default}).",
+    )
+
 
 LONGEST_LIST = 1_000_000
 """Episodes that one ``--episodes`` may name."""

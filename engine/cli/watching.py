@@ -10,6 +10,7 @@ import msgspec
 from engine.cli.progress import Pace, describe, standing
 from engine.cli.queueing import place_in
 from engine.cli.results import STATUS_COLOURS
+from engine.figures import count
 from engine.store.records import RunStatus, now_iso
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def _goes(report: RunReport, queue: QueueReport, pace: Pace) -> Change:
 
 def _outcome(report: RunReport) -> str:
     summary = report.summary
-    parts = [f"{summary.completed_count}/{summary.total_episodes} episodes"]
+    parts = [f"{summary.completed_count}/{count(summary.total_episodes, 'episode')}"]
     if summary.error_count:
         parts.append(f"{summary.error_count} with errors")
     return " · ".join([*parts, *filter(None, (standing(report), summary.error))])

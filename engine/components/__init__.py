@@ -13,7 +13,7 @@ from engine.components.bases import (
 )
 from engine.components.context import NodeContext
 from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelField
-from engine.components.errors import StopExecution
+from engine.components.errors import OutsideFailure, StopExecution
 from engine.components.firelist import DynamicFireListNode, FireList, FireSpec
 from engine.components.requirements import (
     Requirement,
@@ -48,6 +48,7 @@ __all__ = [
     "FireSpec",
     "NodeContext",
     "NodeUIConfig",
+    "OutsideFailure",
     "PortDef",
     "Requirement",
     "ResetTool",

@@ -98,6 +98,9 @@ class BaseCanvasNode(ABC):
     ``{"_samples": [inputs, ...]}`` and returns ``{"_outputs": [outputs, ...]}``, same length and order. Each
     sample carries ``"_key"``, an int in [0, 2**63) drawn from (run seed, episode, node id, firing): the only
     randomness it may use. ``sample_rows(n, rng) -> list[inputs]``, if defined, feeds the load-time check.
+
+    ``required_config``: keys of ``config`` that it cannot do without. Where a graph leaves one empty, the run
+    must select a value (``--select KEY=…``), which the nodeset's panel takes as its field of that name.
     """
 
     node_type: ClassVar[str]
@@ -110,6 +113,7 @@ class BaseCanvasNode(ABC):
     output_ports: ClassVar[list[PortDef]] = []
     config_schema: ClassVar[dict[str, Any]] = {}
     default_config: ClassVar[dict[str, Any]] = {}
+    required_config: ClassVar[tuple[str, ...]] = ()
     ui_config: ClassVar[NodeUIConfig] = NodeUIConfig()
     batched: ClassVar[bool] = False
     batch_dim: ClassVar[str] = ""

@@ -46,6 +46,7 @@ class ToolManifest(PortsManifest, frozen=True, kw_only=True):
     display_name: str = ""
     description: str = ""
     default_config: dict[str, Any] = {}
+    required_config: tuple[str, ...] = ()
     batched: bool = False
     dynamic_ports: bool = False
 

@@ -29,6 +29,7 @@ from engine.control.reports import (
     NotFoundError,
     Sources,
 )
+from engine.control.selections import selection_warnings
 from engine.graph.expand import expand
 from engine.graph.hooks import enabled_hooks
 from engine.graph.model import Graph, GraphError, Hook, Problem
@@ -107,7 +108,11 @@ def prepare(catalog: Catalog, graph: str | Mapping[str, Any], root: Path, called
         return Prepared(name, source, None, error.problems)
 
     nodesets = [catalog.nodesets[name] for name in needed_nodesets(loaded) if name in catalog.nodesets]
-    problems = all_problems(loaded, catalog) + model_problems(root, loaded)
+    problems = [
+        *all_problems(loaded, catalog),
+        *model_problems(root, loaded),
+        *selection_warnings(loaded, catalog),
+    ]
     missing, unmet, others = unmet_needs(loaded, catalog, problems)
     name = name or loaded.name or (called if isinstance(graph, Mapping) else "") or Path(source).stem
     return Prepared(name, source, loaded, others, nodesets, missing, unmet)

@@ -22,6 +22,7 @@ from engine.components.catalog import NodesetManifest, environment_of
 from engine.control.checking import Prepared
 from engine.control.queue_reports import IntrospectReport
 from engine.control.reports import ControlError, RefusedError
+from engine.graph.splits import usual_split
 from engine.store.importable import importable
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def introspect(prepared: Prepared, root: Path) -> IntrospectReport:
         env_nodeset=env.name,
         loaded=True,
         metadata=answer.metadata,
+        split=usual_split(prepared.graph.eval_split, [*map(str, answer.metadata.get("splits") or ())]),
         panel=answer.panel,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -42,10 +42,13 @@ class Control(Protocol):
 
     root: Path
 
-    def check(self, graph: str, sources: Sources = NOTHING_MORE) -> CheckReport:
-        """Every problem of a saved graph (a file or a name)."""
+    def check(self, graph: str, sources: Sources = NOTHING_MORE, scoring: Path | None = None) -> CheckReport:
+        """Every problem of a saved graph (a file or a name), and of how it is scored: as ``scoring`` says,
+        else the file beside it."""
 
-    def check_folder(self, folder: Path, sources: Sources = NOTHING_MORE) -> list[CheckReport]:
+    def check_folder(
+        self, folder: Path, sources: Sources = NOTHING_MORE, scoring: Path | None = None
+    ) -> list[CheckReport]:
         """The same of every graph file in a folder and below, by the path within it; a workspace's are in
         ``graphs``. NotFoundError where there is none."""
 
@@ -63,10 +66,13 @@ class Control(Protocol):
         """Queue a run again for the episodes that have no finished row; ``errors``: for those of class
         ``infra``, too. StillAliveError while it is queued or runs."""
 
-    def rescore(self, run: str, scoring: Mapping[str, Any] | None = None) -> None:
+    def rescore(
+        self, run: str, scoring: Mapping[str, Any] | None = None, caller_secrets: Collection[str] = ()
+    ) -> None:
         """Queue a run that has ended to be scored again, without playing anything: traces that could not be
         fetched, graders that do not need the environment, judges, exports that have not succeeded.
-        ``scoring``: in place of what it was scored with. StillAliveError while it is queued or runs."""
+        ``scoring``: in place of what it was scored with. ``caller_secrets``: as of a start. StillAliveError
+        while it is queued or runs."""
 
     def delete(self, run: str) -> None:
         """Remove a run's folder. StillAliveError while it is queued or runs."""

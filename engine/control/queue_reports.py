@@ -184,13 +184,14 @@ class GraphEntry(msgspec.Struct, kw_only=True):
 
 
 class IntrospectReport(msgspec.Struct, kw_only=True):
-    """A graph's environment. metadata: ``{splits, episode_counts, metrics, …}``, or empty.
-    panel: its fields, with the values they may take."""
+    """A graph's environment. metadata: ``{splits, episode_counts, metrics, …}``, or empty. split: the one
+    that is played where a request names none. panel: its fields, with the values they may take."""
 
     graph_name: str
     env_nodeset: str | None
     loaded: bool
     metadata: dict[str, Any] = {}
+    split: str = ""
     panel: dict[str, Any] | None = None
 
 

@@ -41,15 +41,17 @@ class Reader:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def check(self, graph: str, sources: Sources = NOTHING_MORE) -> CheckReport:
-        return self._check([graph], sources)[0]
+    def check(self, graph: str, sources: Sources = NOTHING_MORE, scoring: Path | None = None) -> CheckReport:
+        return self._check([graph], sources, scoring)[0]
 
-    def check_folder(self, folder: Path, sources: Sources = NOTHING_MORE) -> list[CheckReport]:
+    def check_folder(
+        self, folder: Path, sources: Sources = NOTHING_MORE, scoring: Path | None = None
+    ) -> list[CheckReport]:
         folder = folder / "graphs" if (folder / "graphs").is_dir() else folder
         files = sorted([*graph_files(folder), *lost_links(folder)])
         if not files:
             raise NotFoundError(f"there is no graph file in {folder}")
-        reports = self._check([str(file) for file in files], sources)
+        reports = self._check([str(file) for file in files], sources, scoring)
         for file, report in zip(files, reports, strict=True):
             report.graph = file.relative_to(folder).with_suffix("").as_posix()
         return reports
@@ -57,7 +59,9 @@ class Reader:
     def validate(self, graph: dict[str, Any], sources: Sources = NOTHING_MORE) -> CheckReport:
         return self._check([graph], sources)[0]
 
-    def _check(self, graphs: Sequence[str | dict[str, Any]], sources: Sources) -> list[CheckReport]:
+    def _check(
+        self, graphs: Sequence[str | dict[str, Any]], sources: Sources, scoring: Path | None = None
+    ) -> list[CheckReport]:
         from engine.control.scoring import described
 
         catalog, problems = checking.borrow(self.nodesets(sources), sources.servers)
@@ -65,7 +69,7 @@ class Reader:
         reports = []
         for graph in graphs:
             prepared = checking.prepare(catalog, graph, self.root)
-            use, unfit, missing = described(self.root, prepared.source)
+            use, unfit, missing = described(self.root, prepared.source, scoring)
             prepared.problems.extend([*problems, *unread, *unfit])
             prepared.missing.extend(missing)
             reports.append(checking.check_report(prepared, hooks))

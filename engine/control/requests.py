@@ -120,11 +120,9 @@ def _episode_problems(request: StartRequest) -> list[Problem]:
     problems = []
     if selectors is not None:
         if indices is None or len(indices) != len(selectors):
-            asked = "no episode_indices" if indices is None else f"{len(indices)} episode_indices"
+            asked = "no episode_indices" if indices is None else f"{len(indices)} of episode_indices"
             problems.append(
-                _problem(
-                    "episode_selectors", f"has {len(selectors)} entries for {asked}", "give one for each"
-                )
+                _problem("episode_selectors", f"has {len(selectors)} for {asked}", "give one for each")
             )
         if any("episode_index" in chosen for chosen in selectors):
             problems.append(_problem("episode_selectors", "holds episode_index", "put it in episode_indices"))

@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 
+from engine.scoring.collecting import does_without_trace, failed_to_collect
 from engine.scoring.exporting import SinkReport, fold_exports
 from engine.scoring.reading import read_scoring
 from engine.scoring.spec import ScoringError, SinkSpec
-from engine.store.records import EpisodeRow, EpisodeWaits
+from engine.store.records import EpisodeRow, EpisodeWaits, RunStatus
 from engine.store.rundir import RunDir, RunDirError
-from engine.store.runs import read_rows
-from engine.store.scores import Measured, Unmeasured
+from engine.store.runs import read_rows, view_run
+from engine.store.scores import Measured, ScoringTally, Unmeasured
+from engine.store.scoring_tally import scoring_tally
+
+AT_ITS_END = ("completed", "error")
+"""How a run stands that the backend takes up by itself, where that fetches its traces."""
 
 
 class ScoringReport(msgspec.Struct, kw_only=True):
-    """passed, failed, undecided: episodes by their verdict. pending: episodes whose scores are not final.
+    """passed, failed, undecided: episodes with final scores, by their verdict. pending: the others.
     waiting: what each of those waits for that a running process has taken up, the longest wait first.
     unmeasured: metric → episodes in which it was asked for and not measured. retryable: episodes of which
-    another attempt may measure more. not_collected: episodes whose
-    trace could not be fetched. in_backend: the backend goes on with those that are pending, by itself. sinks:
-    what came of the exports to each."""
+    another attempt may measure more. not_collected: episodes whose trace could not be fetched, and that wait
+    for it; degraded: those that were graded without it, as was asked for. tally: what judges did, and did
+    not, and took. in_backend: the backend goes on with those that are pending, by itself, once the run has
+    ended. left: who or what does what an ended run has left undone: the backend, by itself, a resume, or a
+    rescore; "" where nothing is left. sinks: what came of the exports to each."""
 
     passed: int = 0
     failed: int = 0
@@ -32,7 +40,10 @@ class ScoringReport(msgspec.Struct, kw_only=True):
     unmeasured: dict[str, int] = {}
     retryable: int = 0
     not_collected: int = 0
+    degraded: int = 0
+    tally: ScoringTally = ScoringTally()
     in_backend: bool = False
+    left: Literal["", "backend", "resume", "rescore"] = ""
     sinks: list[SinkReport] = []
 
     @property
@@ -40,38 +51,63 @@ class ScoringReport(msgspec.Struct, kw_only=True):
         """Whether nothing was asked of it."""
         return self == ScoringReport()
 
+    @property
+    def verdicts(self) -> str:
+        """``20 passed, 3 failed, 1 without one, 2 pending``."""
+        told = f"{self.passed} passed, {self.failed} failed, {self.undecided} without one"
+        return told + (f", {self.pending} pending" if self.pending else "")
+
 
 def scoring_report(run: RunDir) -> ScoringReport:
     """The report of a run as it stands."""
+    status = view_run(run).status
     try:
         asked = read_scoring(run.read_spec().scoring)
         progress, job = run.read_progress(), run.read_job()
     except (RunDirError, ScoringError):
-        return report_of(read_rows(run))
-    report = report_of(read_rows(run), asked.sinks)
+        return report_of(read_rows(run), status)
+    report = report_of(read_rows(run), status, asked.sinks)
     if report.pending:
         report.waiting = progress.scoring if progress else []
         report.in_backend = asked.trace.collect == "control-plane" and job.kind != "score"
+        if report.in_backend and status in AT_ITS_END:
+            report.left = "backend"
     return report
 
 
-def report_of(rows: Sequence[EpisodeRow], sinks: Sequence[SinkSpec] = ()) -> ScoringReport:
-    """The report of these rows. ``sinks``: those that were asked for."""
+def report_of(rows: Sequence[EpisodeRow], status: RunStatus, sinks: Sequence[SinkSpec] = ()) -> ScoringReport:
+    """The report of these rows, of a run that stands so. ``sinks``: those that were asked for."""
     scored = [row for row in rows if row.scoring != "none"]
     unmeasured = Counter(
         metric
         for row in scored
         for metric in {score.metric for score in row.scores if not isinstance(score, Measured)}
     )
-    return ScoringReport(
-        passed=sum(row.verdict is True for row in scored),
-        failed=sum(row.verdict is False for row in scored),
-        undecided=sum(row.verdict is None for row in scored),
+    verdicts = Counter(row.verdict for row in scored if row.scoring == "final")
+    report = ScoringReport(
+        passed=verdicts[True],
+        failed=verdicts[False],
+        undecided=verdicts[None],
         pending=sum(row.scoring == "pending" for row in scored),
         unmeasured=dict(sorted(unmeasured.items())),
         retryable=sum(
             any(isinstance(score, Unmeasured) and score.retryable for score in row.scores) for row in scored
         ),
-        not_collected=sum((row.failure or {}).get("stage") == "collect" for row in scored),
+        not_collected=sum(failed_to_collect(row) for row in scored),
+        degraded=sum(does_without_trace(row) for row in scored),
+        tally=scoring_tally(scored) or ScoringTally(),
         sinks=fold_exports(scored, sinks),
     )
+    report.left = _left(report, status)
+    return report
+
+
+def _left(report: ScoringReport, status: RunStatus) -> Literal["", "resume", "rescore"]:
+    """What would bring more. A run that was cut short is not scored again, which asks every judge once more,
+    but taken up where it was."""
+    if status in ("pending", "running"):
+        return ""
+    if report.pending and status != "completed":
+        return "resume"
+    unsent = any(sink.is_left for sink in report.sinks)
+    return "rescore" if report.pending or report.retryable or report.not_collected or unsent else ""

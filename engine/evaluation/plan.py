@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.components.seeds import episode_seed
+from engine.graph.splits import usual_split
 from engine.store.records import EvalRequest, Identity, identity_of
-
-PREFERRED_SPLIT = "val_unseen"
 
 
 class PlanError(Exception):
@@ -34,12 +33,12 @@ class PlannedEpisode:
         return identity_of(self.index, dict(self.selectors), self.repeat)
 
 
-def choose_split(asked: str, metadata: Mapping[str, Any]) -> str:
+def choose_split(asked: str, graph_split: str, metadata: Mapping[str, Any]) -> str:
     """The split that is played, of those that the environment's metadata names. Raises PlanError."""
     splits = [str(split) for split in metadata.get("splits") or ()]
     if asked and splits and asked not in splits:
         raise PlanError(f"there is no split {asked!r}; the environment has {', '.join(splits)}")
-    return asked or (PREFERRED_SPLIT if PREFERRED_SPLIT in splits else next(iter(splits), ""))
+    return asked or usual_split(graph_split, splits)
 
 
 def plan_request(request: EvalRequest, split: str, metadata: Mapping[str, Any]) -> list[PlannedEpisode]:
@@ -82,9 +81,7 @@ def plan_episodes(
         raise PlanError(f"episode {beyond[0]} is beyond the environment's {available} (0 to {available - 1})")
     extra = list(episode_selectors) if episode_selectors is not None else [{}] * len(chosen)
     if len(extra) != len(chosen):
-        raise PlanError(
-            f"episode_selectors has {len(extra)} entries for {len(chosen)} episodes: give one for each"
-        )
+        raise PlanError(f"episode_selectors has {len(extra)} for a list of {len(chosen)}: give one for each")
     tries = itertools.product(zip(chosen, extra, strict=True), range(1, repeats + 1))
     planned = [
         PlannedEpisode(position, index, {**selectors, **own}, repeat, episode_seed(run_seed, index, repeat))

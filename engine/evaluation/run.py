@@ -192,7 +192,7 @@ class Run:
         asked = {"dataset": self._request.dataset, "split": self._request.split, **self._request.selectors}
         told = {name: value for name, value in asked.items() if value != ""}
         metadata = await self._hosts.metadata(loaded.env, told)
-        self._summary.config.split = choose_split(self._request.split, metadata)
+        self._summary.config.split = choose_split(self._request.split, loaded.plan.graph.eval_split, metadata)
         planned = plan_request(self._request, self._summary.config.split, metadata)
         await self._write_environment(self._hosts, loaded.chat)
         names = folder_names((e.index, task_of(dict(e.selectors)), e.repeat) for e in planned)

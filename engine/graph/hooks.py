@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from engine.graph.model import Graph, Hook, Problem
-from engine.graph.names import near_or_all, node_name
-from engine.graph.read import read_hooks
+from engine.graph.names import near_or_all
+from engine.graph.read import node_hooks
 
 EVENTS = ("GraphStart", "GraphComplete", "GraphError", "PreNodeExecute", "PostNodeExecute")
 
@@ -20,7 +20,7 @@ def enabled_hooks(graph: Graph) -> list[Hook]:
 def hook_problems(graph: Graph) -> Iterator[Problem]:
     """Hooks that cannot be read, and, as warnings, those that no event would ever run."""
     for node in graph.nodes:
-        yield from read_hooks(node.config.get("hooks"), f"{node_name(node.id)}, config.hooks")[1]
+        yield from node_hooks(node)[1]
     for hook in enabled_hooks(graph):
         if hook.event not in EVENTS:
             message = f"the command {hook.command!r} is for an event that there is not"
@@ -30,5 +30,5 @@ def hook_problems(graph: Graph) -> Iterator[Problem]:
 
 def _of_nodes(graph: Graph) -> Iterator[Hook]:
     for node in graph.nodes:
-        for hook in read_hooks(node.config.get("hooks"), node.id)[0]:
+        for hook in node_hooks(node)[0]:
             yield replace(hook, match_node_type=node.type, match_node_id=node.id)

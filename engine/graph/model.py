@@ -87,7 +87,10 @@ class Hook:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """One agent. ``step_budget`` None means "let the environment or the default decide" (JSON null)."""
+    """One agent. ``step_budget`` None means "let the environment or the default decide" (JSON null).
+
+    ``eval_split``: of the environment's splits, the one that it is made for.
+    """
 
     name: str
     nodes: tuple[Node, ...]
@@ -95,6 +98,7 @@ class Graph:
     description: str = ""
     step_budget: int | None = 500
     eval_graph: bool = True
+    eval_split: str = ""
     containers: tuple[Container, ...] = ()
     grants: tuple[Grant, ...] = ()
     hooks: tuple[Hook, ...] = ()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from engine.graph.decode import data_problems, decode
 from engine.graph.model import Container, Edge, Grant, Graph, GraphError, Hook, Node, Problem, State
+from engine.graph.names import node_name
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -41,15 +42,30 @@ def parse_graph(data: bytes | Mapping[str, Any], source: str = "") -> Graph:
     reader = _Reader()
     graph = reader.graph(value)
     if reader.problems:
-        raise GraphError(reader.problems, source)
+        # Nobody comes to check a graph that cannot be read: what its nodes' hooks lack is told here.
+        raise GraphError([*reader.problems, *_unread_hooks(graph)], source)
     return graph
 
 
 def read_hooks(data: Any, where: str) -> tuple[tuple[Hook, ...], list[Problem]]:
-    """The hooks in a list of JSON objects, which may be absent, and what is wrong with it."""
+    """The hooks in a list of JSON objects, which may be absent, and what is wrong with the others in it."""
     reader = _Reader()
     hooks = reader.each({"hooks": data}, "hooks", reader.hook)
-    return hooks, [replace(problem, where=f"{where}: {problem.where}") for problem in reader.problems]
+    whole = tuple(hook for hook in hooks if hook.event and hook.command)
+    return whole, [replace(problem, where=f"{where}: {problem.where}") for problem in reader.problems]
+
+
+def node_hooks(node: Node) -> tuple[tuple[Hook, ...], list[Problem]]:
+    """The same of those that a node has in ``config.hooks`` for itself."""
+    return read_hooks(node.config.get("hooks"), f"{node_name(node.id)}, config.hooks")
+
+
+def _unread_hooks(graph: Graph) -> Iterator[Problem]:
+    for node in graph.nodes:
+        yield from node_hooks(node)[1]
+        if node.subgraph is not None:
+            for problem in _unread_hooks(node.subgraph):
+                yield replace(problem, where=f"{node_name(node.id)} > {problem.where}")
 
 
 def dump_graph(graph: Graph) -> dict[str, Any]:
@@ -67,6 +83,7 @@ def dump_graph(graph: Graph) -> dict[str, Any]:
         "description": graph.description,
         "step_budget": graph.step_budget,
         "eval_graph": graph.eval_graph,
+        **({"eval_split": graph.eval_split} if graph.eval_split else {}),
         **({} if graph.kind == "graph" else {"kind": graph.kind}),
         "nodes": [_dump_node(node) for node in graph.nodes],
         "edges": [_dump_edge(edge) for edge in graph.edges],
@@ -139,6 +156,7 @@ class _Reader:
             edges=self.each(raw, "edges", self.edge),
             step_budget=self.step_budget(raw),
             eval_graph=self.take(raw, "graph", "eval_graph", bool, True),
+            eval_split=self.take(raw, "graph", "eval_split", str, ""),
             containers=self.each(raw, "containers", self.container),
             grants=self.each(raw, "access_grants", self.grant),
             hooks=self.each(raw, "hooks", self.hook),

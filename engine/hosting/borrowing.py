@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from engine.components.catalog import Catalog, NodesetManifest
 from engine.components.errors import HostFailure, HostStartFailed
+from engine.figures import count
 from engine.hosting.borrowed import BorrowedServer
 
 
@@ -46,7 +47,7 @@ async def _lent(catalog: Catalog, name: str, url: str, workers: int) -> NodesetM
     if name in catalog.changed_by_overlay() and found.source_hash != catalog.nodesets[name].source_hash:
         reason = "the overlay changes it"
     elif found.parallelism == "replicated" and found.recycle_after is not None:
-        reason = f"it is to be restarted every {found.recycle_after} episodes"
+        reason = f"it is to be restarted every {count(found.recycle_after, 'episode')}"
     elif found.parallelism == "replicated" and workers > 1:
         reason = f"it is replicated, and one process cannot serve {workers} workers"
     if reason:

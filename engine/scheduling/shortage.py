@@ -112,7 +112,8 @@ def _short_cards(part: Part, cards: Sequence[Card]) -> Reason:
     others = sorted((card for card in cards if card not in held), key=lambda card: -card.pool.available_mb)
     whose = f" for {title(part.owner)}" if part.server else ""
     has = "; ".join(_has(card) for card in others[:2])
-    more = f"; {len(others) - 2} more have less" if len(others) > 2 else ""
+    rest = len(others) - 2
+    more = f"; {rest} more {'has' if rest == 1 else 'have'} less" if rest > 0 else ""
     return Reason("gpu_memory", f"needs {gb(wanted)} GB{whose}; {has}{more}")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.figures import count
 from engine.statistics.aggregate import DEFAULT, How, estimate_column
 from engine.statistics.intervals import Estimate, Interval
 from engine.statistics.missingness import Missingness, missingness
@@ -50,7 +51,8 @@ def headline(
     """The metric's mean with interval, unless more than ``budget`` of the ended episodes gave no number.
 
     ``lines``, ``planned`` and ``span`` as in :func:`engine.statistics.missingness.missingness`. Cancelled
-    episodes and those not run spend nothing of the budget. Raises ValueError for a budget outside [0, 1].
+    episodes, those not run and those still being scored spend nothing of the budget. Raises ValueError for a
+    budget outside [0, 1].
     """
     if not 0 <= budget <= 1:
         raise ValueError(f"error_budget is {budget}; it must lie between 0 and 1")
@@ -65,11 +67,13 @@ def _reason(missing: Missingness, budget: float) -> str | None:
     if missing.lost_share > budget:
         infra = f" ({missing.infra} of them infra)" if missing.infra else ""
         kinds = ((missing.errored, f"errored{infra}"), (missing.unmeasured, "unmeasured"))
-        told = " and ".join(f"{count} {kind}" for count, kind in kinds if count)
+        told = " and ".join(f"{n} {kind}" for n, kind in kinds if n)
+        ended = count(missing.measured + missing.lost, "episode")
         return (
-            f"{missing.lost} of {missing.measured + missing.lost} episodes gave no {missing.metric}: {told};"
+            f"{missing.lost} of {ended} gave no {missing.metric}: {told};"
             f" {100 * missing.lost_share:.3g} % is above the error budget of {100 * budget:.3g} %"
         )
     if missing.measured == 0:
-        return f"no episode has measured {missing.metric}"
+        told = f"no episode has measured {missing.metric}"
+        return f"{told} yet: {missing.to_come} are still being scored" if missing.to_come else told
     return None

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from engine.statistics.rows import Episode, Place, Row, column, place_of
+from engine.figures import count
+from engine.statistics.rows import Column, Episode, Place, Row, place_of
 from engine.statistics.sums import mean
 
 Determinism = Literal["exact", "seeded", "none"]
@@ -48,9 +49,8 @@ def pair(left: Side, right: Side) -> Pairing:
     return Pairing(shared, only_left, only_right, _notes(left, right, len(shared), only_left, only_right))
 
 
-def episode_means(side: Side, metric: str) -> dict[Episode, float]:
-    """The metric by episode: the mean over the repeats in which it was measured."""
-    found = column(side.rows, metric)
+def episode_means(found: Column) -> dict[Episode, float]:
+    """A metric by episode: the mean over the repeats in which it was measured."""
     values: defaultdict[Episode, list[float]] = defaultdict(list)
     for place, value in zip(found.places, found.values, strict=True):
         values[place.episode].append(value)
@@ -65,8 +65,8 @@ def _notes(left: Side, right: Side, shared: int, only_left: int, only_right: int
     notes = []
     if only_left or only_right:
         notes.append(
-            f"{shared} episodes are compared; {only_left} are only in {left.name}, {only_right} only in"
-            f" {right.name}"
+            f"compared: {count(shared, 'episode')}; only in {left.name}: {only_left}, only in {right.name}:"
+            f" {only_right}"
         )
     if left.graph_hash != right.graph_hash:
         notes.append("the graphs differ")
@@ -74,7 +74,7 @@ def _notes(left: Side, right: Side, shared: int, only_left: int, only_right: int
         notes.append(f"the seeds differ ({left.seed} and {right.seed}): an index may be another episode")
     if _most_repeats(left) != _most_repeats(right):
         notes.append(
-            f"{left.name} has up to {_most_repeats(left)} repeats of an episode and {right.name}"
+            f"{left.name} has up to {count(_most_repeats(left), 'repeat')} of an episode and {right.name}"
             f" {_most_repeats(right)}: means over repeats are compared"
         )
     weakest = max(left.determinism, right.determinism, key=STRENGTHS.index)

@@ -51,6 +51,7 @@ class RunHarness(WorkspaceTool):
         "trace_kind": "none",
         "trace_file": TRACES + "trace.jsonl",
     }
+    required_config = ("command",)
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
         workspace = self._stage.workspace

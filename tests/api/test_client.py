@@ -97,7 +97,7 @@ def test_a_queued_run_is_cancelled_at_once(client: Client) -> None:
         ({"graph_name": "toy", "worker_count": "two"}, ["worker_count: expected int, got str"]),
         ({"graph_name": "toy", "worker_count": 0, "retries": -1}, ["worker_count: is 0", "retries: is -1"]),
         ({"graph_name": "toyy", "episode_count": -7}, ["episode_count: is -7", "near: toy"]),
-        ({"graph_name": "toy", "episode_selectors": [{}]}, ["has 1 entries for no episode_indices"]),
+        ({"graph_name": "toy", "episode_selectors": [{}]}, ["has 1 for no episode_indices"]),
         (
             {"graph_name": "toy", "episode_indices": [1], "episode_selectors": [{"episode_index": 1}]},
             ["holds episode_index"],

@@ -16,7 +16,7 @@ from engine.components.bases import BaseCanvasNode
 from engine.hosting.batching import Batcher
 from engine.hosting.departure import LONGEST_WAIT, Departure
 
-ROUNDS = 7
+ROUNDS = 5
 SECONDS = 0.6
 MAX_BATCH = 8
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import statistics
 import time
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -29,19 +31,25 @@ TRACES = 40
 QUEUED, RUNNING, TICKS = 500, 24, 30
 
 
+RULES: dict[str, Callable[[Trace], Outcome]] = {
+    "ours": run_ours,
+    "the reference's rule": lambda trace: run_rule(trace, Reference()),
+    "one job a GPU": lambda trace: run_rule(trace, one_job_a_gpu),
+    "oracle": lambda trace: run_rule(trace, Oracle()),
+}
+
+
+def by_every_rule(seed: int) -> dict[str, Outcome]:
+    trace = make_trace(seed)
+    return {name: rule(trace) for name, rule in RULES.items()}
+
+
 @pytest.mark.timeout(900)
 def test_packing(capsys: pytest.CaptureFixture[str]) -> None:
-    rules: dict[str, Callable[[Trace], Outcome]] = {
-        "ours": run_ours,
-        "the reference's rule": lambda trace: run_rule(trace, Reference()),
-        "one job a GPU": lambda trace: run_rule(trace, one_job_a_gpu),
-        "oracle": lambda trace: run_rule(trace, Oracle()),
-    }
-    outcomes: dict[str, list[Outcome]] = {name: [] for name in rules}
     traces = [make_trace(seed) for seed in range(TRACES)]
-    for trace in traces:
-        for name, rule in rules.items():
-            outcomes[name].append(rule(trace))
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as cores:
+        found_by_all = list(cores.map(by_every_rule, range(TRACES)))
+    outcomes = {name: [by_rule[name] for by_rule in found_by_all] for name in RULES}
     until = [best.busy_sec for best in outcomes["oracle"]]
     jobs = sum(len(trace.arrivals) for trace in traces)
     with capsys.disabled():

@@ -12,9 +12,9 @@ import psutil
 import pytest
 
 from tests.byhand.needs import interpreter_of
+from tests.command import evaltower
 from tests.hosting.helpers import eventually, is_gone
 from tests.nodesets.adapter_host import Adapter, hosted
-from tests.nodesets.test_published import evaltower
 
 pytestmark = [pytest.mark.byhand, pytest.mark.timeout(900)]
 REBUILDS = 10

@@ -72,7 +72,7 @@ def test_three_runs_are_compared_with_the_first(shell: Shell, root: Path) -> Non
     ]
     said = shell("compare", *runs).out
     assert f"right: {runs[2]}" in said
-    assert "8 episodes are compared; 2 are only in" in words(said)
+    assert "compared: 8 episodes; only in" in words(said)
 
 
 def test_what_limits_a_comparison_is_said(shell: Shell, root: Path) -> None:

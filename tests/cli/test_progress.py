@@ -5,7 +5,14 @@ import pytest
 from engine.cli import progress
 from engine.cli.progress import Pace, describe
 from engine.control.reports import RunReport
-from engine.store.records import MetricStats, Progress, SummaryConfig, SummaryHead, WorkerProgress
+from engine.store.records import (
+    EpisodeWaits,
+    MetricStats,
+    Progress,
+    SummaryConfig,
+    SummaryHead,
+    WorkerProgress,
+)
 
 
 def report(done: int, steps: int, state: str = "running", **more: object) -> RunReport:
@@ -55,6 +62,21 @@ def test_a_run_in_one_line(clock: list[float]) -> None:
         "3.0 episodes/min",
         "5 steps/s",
     ]
+
+
+def test_nothing_is_to_go_once_every_episode_was_played(clock: list[float]) -> None:
+    pace = Pace()
+    pace.update(report(0, 0))
+    clock[0] += 10
+    pace.update(report(10, 100))
+    assert pace.seconds_left is None
+    now = report(10, 100)
+    assert now.progress is not None
+    now.progress.scoring = [
+        EpisodeWaits(episode_index=9, folder="ep0009", waits_for="judge:a", since="2026-05-18T12:00:00")
+    ]
+    assert "to go" not in describe(now, pace)
+    assert "1 waits for judge:a 1" in describe(now, pace)
 
 
 def test_above_the_error_budget_no_mean_is_told() -> None:

@@ -8,12 +8,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from engine.control.look import light_report
+from engine.control.plans import plan_run
+from engine.control.reports import RefusedError, StartRequest
 from engine.store.atomic import write_json
-from engine.store.records import EpisodeRow, EpisodeWaits
+from engine.store.records import EpisodeRow, EpisodeWaits, MetricStats
 from engine.store.rundir import RunDir
-from engine.store.scores import ExportOutcome, Measured, Stage, Unmeasured
+from engine.store.runs import view_run
+from engine.store.scores import ExportOutcome, Measured, ModelUse, Stage, Unmeasured
+from engine.store.scoring_tally import scoring_tally
 from tests.cli.conftest import Operate, Shell
 from tests.fakes.fake_control import FakeControl
 from tests.fakes.finished_runs import CREATED, fake_line, fake_row, make_run
@@ -22,6 +28,7 @@ LINK = "https://traces.example/t/1"
 REASON = "it went <b>straight\nthere"
 TESTS = Measured(grader_id="tests-pass", metric="tests_pass", value=0.0, passed=False, detail="1 failed")
 JUDGED = Measured(grader_id="judge:style", metric="judge:style", value=0.75, passed=True, detail=REASON)
+USD = Measured(grader_id="cost", metric="usd", value=0.25)
 LATE = Unmeasured(
     grader_id="judge:style",
     metric="judge:style",
@@ -29,6 +36,7 @@ LATE = Unmeasured(
     retryable=True,
     detail="no answer within 120 s",
 )
+TOOK = ModelUse(asked=2, prompt_tokens=1000, completion_tokens=20, usd=0.3)
 SENT = ExportOutcome(sink="mlflow", name="ours", external_id="tr-1", url=LINK)
 LOST = ExportOutcome(sink="mlflow", name="ours", error="the platform answered 503")
 
@@ -43,7 +51,7 @@ def run(root: Path) -> RunDir:
     rows = [
         scored(0, scores=[JUDGED], verdict=True, exports=[SENT]),
         scored(1, scores=[TESTS, JUDGED], verdict=False, exports=[LOST]),
-        scored(2, scores=[LATE], scoring="pending"),
+        scored(2, scores=[LATE], scoring="pending", judges_used=TOOK),
         fake_row(3, status="error", termination="env_crash", error_class="infra", error="exit code 1"),
     ]
     run = make_run(root, rows=rows, logs={1: [fake_line(0, "reset")]})
@@ -69,22 +77,24 @@ def run(root: Path) -> RunDir:
 def test_a_run_is_shown_with_verdicts_exports_and_what_waits(shell: Shell, run: RunDir) -> None:
     told = " ".join(shell("show", "last").out.split())
     for part in (
-        "verdicts 1 passed, 1 failed, 1 without one",
+        "verdicts 1 passed, 1 failed, 0 without one, 1 pending",
+        "not judged 1 episode (grader_timeout 1): no answer within 120 s",
+        "judges took 1,000 prompt and 20 completion tokens, $0.300",
         "not measured judge:style in 1",
-        "waiting 1 episodes: judge:style 1",
+        "waiting 1 episode: judge:style 1",
         f"evaltower rescore {run.run_id} does what is left",
-        f"ours (mlflow) partial 1/2 {LINK} 1/2 episodes failed to export",
-        "theirs (otlp) succeeded 0/0",
+        f"ours (mlflow) pending 1/3 {LINK} 1 to come; 1/2 episodes failed to export",
+        "theirs (otlp) pending 0/3 - 3 to come",
         "pass 0.500 [",
         "judge:style 0.750",
     ):
         assert part in told
     scoring = shell("show", "last", "--json").json["scoring"]
-    assert (scoring["passed"], scoring["failed"], scoring["undecided"], scoring["pending"]) == (1, 1, 1, 1)
-    assert scoring["retryable"] == 1
+    assert (scoring["passed"], scoring["failed"], scoring["undecided"], scoring["pending"]) == (1, 1, 0, 1)
+    assert (scoring["retryable"], scoring["left"]) == (1, "rescore")
     assert [(sink["name"], sink["status"]) for sink in scoring["sinks"]] == [
-        ("ours", "partial"),
-        ("theirs", "succeeded"),
+        ("ours", "pending"),
+        ("theirs", "pending"),
     ]
 
 
@@ -112,7 +122,7 @@ def test_an_episode_is_shown_with_its_scores_and_what_its_judges_said(shell: She
     assert lines[1:] == [
         "",
         "verdict: fail",
-        "tests_pass: 0.000, fail: 1 failed",
+        "tests_pass by tests-pass: 0.000, fail: 1 failed",
         "judge:style: 0.750, pass: it went <b>straight there",
         "exported to ours (mlflow): the platform answered 503",
     ]
@@ -121,7 +131,51 @@ def test_an_episode_is_shown_with_its_scores_and_what_its_judges_said(shell: She
     assert "verdict: pending" in late
     assert "not measured (grader_timeout, may be tried again): no answer within 120 s" in late
     assert "verdict" not in shell("log", "last", "1", "--node", "reset").out
-    assert len(shell("log", "last", "1", "--json").json) == 1
+    *lines, told = shell("log", "last", "1", "--json").json
+    assert [line["node_id"] for line in lines] == ["reset"]
+    assert [score["metric"] for score in told["episode"]["scores"]] == ["tests_pass", "judge:style"]
+    assert [score["pass"] for score in told["episode"]["scores"]] == [False, True]
+    assert len(shell("log", "last", "1", "--json", "--node", "reset").json) == 1
+    assert shell("log", "last", "3", "--json").json == []
+
+
+def test_a_run_whose_judges_all_failed_has_no_other_headline(shell: Shell, root: Path) -> None:
+    rows = [scored(i, scores=[LATE, USD], metrics={}) for i in range(4)]
+    run = make_run(root, rows=rows, metric_stats={}, scored=scoring_tally(rows))
+    spec = run.read_spec()
+    spec.scoring = {"judges": [{"id": "style"}], "graders": [{"id": "cost"}]}
+    write_json(run.spec, spec)
+    told = " ".join(shell("show", "last").out.split())
+    assert "pass is withheld: 4 of 4 episodes gave no pass: 4 unmeasured; 100 % is above the error" in told
+    assert "not judged 4 episodes (grader_timeout 4): no answer within 120 s" in told
+    assert "usd 0.250" not in told
+    found = shell("show", "last", "--json").json
+    assert (found["results"]["headline"]["metric"], found["results"]["headline"]["estimate"]) == (
+        "pass",
+        None,
+    )
+    assert found["summary"]["scored"]["not_judged"] == 4
+    assert "pass is withheld" in shell("show", "last", "--metric", "pass").out
+    standing = light_report(view_run(run)).standing
+    assert standing is not None
+    assert (standing.metric, standing.withheld, standing.lost) == ("pass", True, 4)
+
+
+def test_a_long_word_of_a_reason_is_cut_where_it_is_too_long(shell: Shell, root: Path) -> None:
+    word = "x" * 5000
+    make_run(root, rows=[scored(0, scores=[msgspec.structs.replace(LATE, detail=word)])])
+    said = shell("log", "last", "0").out
+    assert "x" * 1900 in said
+    assert "characters left out]" in said
+
+
+def test_a_trace_that_was_done_without_is_told(shell: Shell, root: Path) -> None:
+    stage = Stage(name="collect", started_at=CREATED, finished_at=CREATED, error="connection refused")
+    make_run(root, rows=[scored(0, stages=[stage]), scored(1)])
+    told = " ".join(shell("show", "last").out.split())
+    assert "traces 1 graded without: it could not be fetched" in told
+    assert "collect: connection refused" in shell("log", "last", "0").out
+    assert "collect" not in shell("log", "last", "1").out
 
 
 def test_what_could_not_be_collected_is_told(shell: Shell, root: Path) -> None:
@@ -146,10 +200,39 @@ def test_exports_have_verdicts_reasons_and_links(shell: Shell, run: RunDir) -> N
     assert [row["export.ours"] for row in rows] == [LINK, "the platform answered 503", "", ""]
     page = shell("export", "last", "--format", "html").out
     assert "1/2 episodes failed to export" in page
-    assert "1 passed, 1 failed, 1 without one" in page
+    assert "1 passed, 1 failed, 0 without one, 1 pending" in page
     assert "<b>straight" not in page
     page = shell("export", "last", "--episode", "1", "--format", "html").out
     assert "it went &lt;b&gt;straight there" in page
+
+
+def test_scores_are_a_table_of_their_own(shell: Shell, run: RunDir, tmp_path: Path) -> None:
+    said = shell("export", "last", "--scores", "--format", "csv").out
+    rows = list(csv.DictReader(io.StringIO(said, newline="")))
+    assert [(row["episode_index"], row["metric"], row["value"], row["pass"]) for row in rows] == [
+        ("0", "judge:style", "0.75", "True"),
+        ("1", "tests_pass", "0.0", "False"),
+        ("1", "judge:style", "0.75", "True"),
+        ("2", "judge:style", "", ""),
+    ]
+    assert (rows[3]["status"], rows[3]["reason"], rows[3]["retryable"]) == (
+        "unmeasured", "grader_timeout", "True",
+    )  # fmt: skip
+    one = shell("export", "last", "--episode", "1", "--scores", "--format", "jsonl").out.splitlines()
+    assert [json.loads(line)["detail"] for line in one] == ["1 failed", REASON]
+    assert shell("export", "last", "--scores", "--format", "html").code == 2
+
+
+def test_what_is_measured_in_milliseconds_says_so(shell: Shell, root: Path) -> None:
+    took = Measured(grader_id="latency", metric="span", value=34.64)
+    make_run(root, rows=[scored(0, scores=[took])], metric_stats={"span": MetricStats(mean=34.64, n=1)})
+    assert "span by latency: 34.640 ms" in shell("log", "last", "0").out
+    for words in (("show", "last"), ("episodes", "last"), ("export", "last", "--format", "html")):
+        assert "span (ms)" in shell(*words).out
+    assert "span 34.640 ms" in shell("show", "last", "--metric", "span").out
+    rows = list(csv.DictReader(io.StringIO(shell("export", "last", "--format", "csv").out, newline="")))
+    assert (rows[0]["metric.span"], rows[0]["score.span"]) == ("34.64", "34.640 ms")
+    assert json.loads(shell("export", "last", "--scores", "--format", "jsonl").out)["unit"] == "ms"
 
 
 def test_a_file_says_how_a_run_is_scored(control: FakeControl, operate: Operate, tmp_path: Path) -> None:
@@ -196,7 +279,56 @@ def test_check_tells_how_a_graph_is_scored(shell: Shell, root: Path) -> None:
     assert "not installed: profile (none is active), for judge style" in said.out
     assert "warning" in said.out
     assert "EVALTOWER_SECRET_INGEST" in said.out
-    path.write_text('{"graders": [{"id": "stepps"}]}')
-    said = shell("check", "toy")
-    assert said.code == 1
-    assert f"error {path}: graders[0].id: there is no kind of grader 'stepps' (did you mean" in said.out
+    wrong = root / "own.json"
+    wrong.write_text('{"graders": [{"id": "stepps"}], "error_budget": 7}')
+    for words, file in (((), path), (("--scoring", str(wrong)), wrong)):
+        path.write_text(wrong.read_text() if file == path else '{"graders": [{"id": "cost"}]}')
+        said = shell("check", "toy", *words)
+        assert said.code == 1
+        assert f"error {file}: graders[0].id: there is no kind of grader 'stepps' (did you mean" in said.out
+        assert f"error {file}: error_budget: must be" in said.out
+    wrong.write_text('{"graders": [{"id": "steps"}]}')
+    said = shell("check", "toy", "--scoring", str(wrong))
+    assert (said.code, f"scored as {wrong} says: graders steps" in said.out) == (0, True)
+    of_folder = shell("check", str(path.parent), "--scoring", str(wrong), "--json").json
+    assert [one["report"]["scoring"]["path"] for one in of_folder] == [str(wrong)]
+
+
+@pytest.mark.parametrize("graph", ["swe_harness", "workspace_answer"])
+def test_what_every_run_must_select_is_told_by_check_and_before_a_start(
+    control: FakeControl, shell: Shell, graph: str
+) -> None:
+    said = shell("check", graph)
+    assert said.code == 0
+    assert f"{graph}: good, 1 warning (" in said.out
+    assert "warning node 'harness': the graph gives no command, and there is no default" in said.out
+    assert "(select one: --select command=…)" in said.out
+    assert "select" not in shell("check", "swe_gold").out
+    request = StartRequest(graph_name=graph, marginal_vram_mb=0)
+    assert _refused(control.root, request) == ["selectors.command"]
+    request.episode_indices, request.episode_selectors = [0, 1], [{"command": "true"}, {}]
+    assert _refused(control.root, request) == ["selectors.command"]
+    request.selectors = {"command": "true"}
+    assert plan_run(control.root, request).request.selectors == {"command": "true"}
+
+
+def _refused(root: Path, request: StartRequest) -> list[str]:
+    with pytest.raises(RefusedError) as refused:
+        plan_run(root, request)
+    return [problem.where for problem in refused.value.problems]
+
+
+def test_a_run_that_was_cut_short_is_taken_up_and_not_scored_again(shell: Shell, root: Path) -> None:
+    rows = [scored(0, scores=[JUDGED], verdict=True), scored(1, scoring="pending", verdict=True)]
+    run = make_run(root, rows=rows, status="cancelled")
+    said = shell("show", "last").out
+    assert "verdicts  1 passed, 0 failed, 0 without one, 1 pending" in said
+    assert f"evaltower resume {run.run_id} goes on with them" in said
+    assert "rescore" not in said
+    assert shell("show", "last", "--json").json["scoring"]["left"] == "resume"
+
+
+def test_the_help_tells_what_counts_without_a_file(shell: Shell) -> None:
+    told = {name: " ".join(shell(name, "--help").out.split()) for name in ("run", "check", "rescore")}
+    assert "(default: as RUN was scored before)" in told.pop("rescore")
+    assert all("(default: <graph>.scoring.json beside a saved graph)" in text for text in told.values())

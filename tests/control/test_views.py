@@ -112,6 +112,7 @@ def test_an_environment_is_asked_once_for_each_source(control: LiveControl) -> N
 
     answer("return {'splits': ['val']}")
     report = control.introspect("toy")
+    assert report.split == "val"
     assert (report.env_nodeset, report.loaded, report.metadata) == ("env_toy", True, {"splits": ["val"]})
     assert report.panel is not None
     assert report.panel["fields"][0]["options"] == [{"value": "a"}, {"value": "b"}]

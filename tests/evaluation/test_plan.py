@@ -48,7 +48,7 @@ def test_the_episodes_that_were_asked_for(changes: dict[str, Any], expected: lis
         ({"count": -1, "available": None}, "does not say how many"),
         ({"indices": []}, "at least one"),
         ({"count": -1, "start": 10}, "at least one"),
-        ({"episode_selectors": [{}]}, "1 entries for 3"),
+        ({"episode_selectors": [{}]}, "has 1 for a list of 3"),
         ({"indices": [2, 2]}, "twice"),
     ],
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,7 @@ class FakeControl:
         return self._told("results", lambda: results_from(self.rows.get(run, []), metric))
 
     def scoring(self, run: str) -> ScoringReport:
-        return self._told("scoring", lambda: report_of(self.rows.get(run, [])))
+        return self._told("scoring", lambda: report_of(self.rows.get(run, []), self.show(run).status))
 
     def queue(self) -> QueueReport:
         return self._told("queue", lambda: self.queue_report)
@@ -109,7 +109,7 @@ class FakeControl:
     def graph(self, name: str) -> dict[str, Any]:
         return self._told("graph", lambda: {"name": name, "nodes": [], "edges": []})
 
-    def check(self, graph: str, sources: Any = None) -> CheckReport:
+    def check(self, graph: str, sources: Any = None, scoring: Any = None) -> CheckReport:
         return self._told("check", lambda: CheckReport(graph=graph, path=graph, problems=[]))
 
     def validate(self, graph: dict[str, Any], sources: Any = None) -> CheckReport:
@@ -140,7 +140,9 @@ class FakeControl:
     def resume(self, run: str, *, errors: bool = False) -> None:
         self._take("resume", run, errors)
 
-    def rescore(self, run: str, scoring: Mapping[str, Any] | None = None) -> None:
+    def rescore(
+        self, run: str, scoring: Mapping[str, Any] | None = None, caller_secrets: Collection[str] = ()
+    ) -> None:
         self._take("rescore", run, scoring)
 
     def delete(self, run: str) -> None:

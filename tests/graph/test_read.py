@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engine.graph.decode import MAX_DEPTH
+from engine.graph.hooks import enabled_hooks, hook_problems
 from engine.graph.model import Edge, Graph, GraphError
 from engine.graph.read import dump_graph, load_graph, parse_graph
 
@@ -17,6 +18,7 @@ FULL: dict[str, Any] = {
     "description": "every key, and an unknown one at every level",
     "step_budget": 7,
     "eval_graph": False,
+    "eval_split": "hard",
     "kind": "node",
     "group": "history",
     "presetId": "p1",
@@ -91,7 +93,7 @@ def test_every_key_is_read_and_written_back() -> None:
     graph = parse_graph(FULL)
     assert dump_graph(graph) == FULL
     assert parse_graph(json.dumps(dump_graph(graph)).encode()) == graph
-    assert (graph.step_budget, graph.eval_graph, graph.kind) == (7, False, "node")
+    assert (graph.step_budget, graph.eval_graph, graph.eval_split, graph.kind) == (7, False, "hard", "node")
     assert graph.extra == {"group": "history", "presetId": "p1"}
     assert graph.node("n").extra == {"position": {"x": 1, "y": 2.5}, "colour": "red"}
     assert graph.containers[0].states["s"].reset_on == ("done",)
@@ -105,7 +107,7 @@ def test_what_is_absent_has_its_default() -> None:
     assert (graph.step_budget, graph.eval_graph, graph.kind, graph.edges) == (500, True, "graph", ())
     assert (graph.node("n").label, graph.node("n").config, graph.node("n").subgraph) == ("", {}, None)
     assert parse_graph(dump_graph(graph)) == graph
-    assert not {"kind", "containers", "access_grants", "hooks"} & set(dump_graph(graph))
+    assert not {"kind", "eval_split", "containers", "access_grants", "hooks"} & set(dump_graph(graph))
 
 
 def test_null_step_budget_leaves_it_open() -> None:
@@ -210,6 +212,7 @@ def test_data_that_holds_itself_is_nested_too_deep() -> None:
         ({"step_budget": 1.5}, "graph.step_budget"),
         ({"maxIterations": "many"}, "graph.maxIterations"),
         ({"eval_graph": 1}, "graph.eval_graph"),
+        ({"eval_split": 1}, "graph.eval_split"),
         ({"nodes": {}}, "graph.nodes"),
         ({"nodes": ["a"]}, "nodes[0]"),
         ({"nodes": [{"id": 3, "type": "t"}]}, "nodes[0].id"),
@@ -251,6 +254,23 @@ def test_wrong_types(data: dict[str, Any], where: str) -> None:
 )
 def test_missing_keys(data: dict[str, Any], where: str) -> None:
     assert problems(data) == [("missing-key", where)]
+
+
+def test_every_malformed_hook_is_told_wherever_it_is() -> None:
+    hooks = [{"event": "GraphStart"}, {"event": "GraphStart", "command": "true"}, 7]
+    node = {"id": "n", "type": "t", "config": {"hooks": hooks}}
+    data = {"nodes": [node, {"id": "box", "type": "compositeNode", "subgraph": {"nodes": [node]}}]}
+    assert problems({**data, "hooks": hooks}) == [
+        ("missing-key", "hooks[0]"),
+        ("wrong-type", "hooks[2]"),
+        ("missing-key", "node 'n', config.hooks: hooks[0]"),
+        ("wrong-type", "node 'n', config.hooks: hooks[2]"),
+        ("missing-key", "node 'box' > node 'n', config.hooks: hooks[0]"),
+        ("wrong-type", "node 'box' > node 'n', config.hooks: hooks[2]"),
+    ]
+    readable = parse_graph({"nodes": [node]})
+    assert [hook.command for hook in enabled_hooks(readable)] == ["true"]
+    assert [problem.code for problem in hook_problems(readable)] == ["missing-key", "wrong-type"]
 
 
 def test_all_problems_at_once() -> None:

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.command import evaltower
 from tests.nodesets.adapter_host import SIMULATORS, hosted
-from tests.nodesets.test_published import evaltower
 
 YACS, HYDRA = ({"EVALTOWER_HABITAT_ROOT": str(SIMULATORS / "habitat" / kind)} for kind in ("yacs", "hydra"))
 

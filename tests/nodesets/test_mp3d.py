@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.command import evaltower
 from tests.nodesets.adapter_host import hosted
 from tests.nodesets.mp3d_world import SCAN, make_world
-from tests.nodesets.test_published import evaltower
 
 
 async def test_each_instruction_of_a_path_is_an_episode(tmp_path: Path) -> None:

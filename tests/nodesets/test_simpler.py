@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.command import evaltower
 from tests.nodesets.adapter_host import SIMULATORS, hosted
-from tests.nodesets.test_published import evaltower
 
 HERE = {"PYTHONPATH": str(SIMULATORS / "simpler")}
 DOWN = [0, 0, -1, 0, 0, 0, 1]

@@ -163,7 +163,7 @@ def test_only_what_both_measured_is_paired_and_the_rest_is_counted():
     assert (comparison.shared, comparison.only_left, comparison.only_right) == (6, 1, 1)
     assert (metric.pairs, metric.missing_left, metric.missing_right, metric.missing_both) == (2, 1, 2, 1)
     assert (metric.found.left, metric.found.right) == (0.5, 1.0)
-    assert comparison.notes == ["6 episodes are compared; 1 are only in a, 1 only in b"]
+    assert comparison.notes == ["compared: 6 episodes; only in a: 1, only in b: 1"]
 
 
 def test_a_metric_without_a_pair_has_no_verdict():
@@ -191,7 +191,7 @@ def test_runs_are_compared_only_as_far_as_they_can_be():
     base = Side("a", rows, "env_x/val", "graph1", "exact", 0)
     other = Side("b", rows[:2], "env_x/val", "graph2", "none", 1)
     assert compare([base, other])[0].notes == [
-        "2 episodes are compared; 1 are only in a, 0 only in b",
+        "compared: 2 episodes; only in a: 1, only in b: 0",
         "the graphs differ",
         "the seeds differ (0 and 1): an index may be another episode",
         "determinism of b is none: played again, it may differ by itself",

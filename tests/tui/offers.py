@@ -21,6 +21,7 @@ OFFER = IntrospectReport(
         "episode_counts": {"train": 400, "val_seen": 100, "val_unseen": 120},
         "metrics": ["success", "spl"],
     },
+    split="val_unseen",
     panel={
         "name": "env_gridhouse",
         "fields": [

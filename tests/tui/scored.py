@@ -149,7 +149,10 @@ def scored_control(root: Path = Path("/nowhere"), *, live: bool = False) -> Fake
         report.progress.scoring = [waits(6, "judge:helpful", 4.2), waits(7, "judge:helpful", 1.0)]
     control = FakeControl(root, [report])
     control.rows = {RUN: rows}
-    control.answers |= {"scoring": report_of(rows, SINKS), "results": results_from(rows, "pass")}
+    control.answers |= {
+        "scoring": report_of(rows, report.status, SINKS),
+        "results": results_from(rows, "pass"),
+    }
     return control
 
 

@@ -8,8 +8,10 @@ import pytest
 from textual.pilot import Pilot
 
 from engine.control.queue_reports import QueueReport
+from engine.store.records import Progress
 from tests.fakes.clock import START
 from tests.fakes.control import FakeControl, busy_control, fake_report, mixed_rows
+from tests.tui.scored import scored_row, waits
 from tests.tui.screen import centre, settled, text_of, until, until_seen
 from tui.app import ControlCentre
 from tui.losses import Left, cancel_lines, left_of
@@ -71,10 +73,23 @@ def test_a_run_that_has_just_begun_loses_no_episode() -> None:
     assert lines[2] == "  kept: 0 of 3 episodes, 20:00 of work"
 
 
+def test_a_cancel_tells_what_becomes_of_scores_that_are_still_to_come() -> None:
+    run = fake_report("20260518_141000", "running", total=3, rows=mixed_rows(3))
+    run.progress = Progress(run_id=run.run_id, updated_at="", scoring=[waits(2, "judge:helpful", 4.0)])
+    lines = cancel_lines([run], Snapshot(now=START, queue=QueueReport()))
+    assert lines[3].strip().startswith("not scored: 1 episode; what was begun for scores ends")
+    assert lines[4:] == []
+    run.progress.scoring = []
+    assert "not scored" not in " ".join(cancel_lines([run], Snapshot(now=START, queue=QueueReport())))
+
+
 def test_what_is_left_counts_what_never_ended_and_what_the_box_failed() -> None:
     rows = mixed_rows(10)
     rows[0].status, rows[7].status, rows[7].error_class = "cancelled", "error", "infra"
     assert left_of(fake_report("20260518_141000", "cancelled", total=24), rows) == Left(unplayed=15, infra=1)
+    rows[3].scoring = "pending"
+    assert left_of(fake_report("20260518_141000", "cancelled", total=24), rows).unscored == 1
+    assert left_of(fake_report("20260518_141000", "completed", total=24), rows).unscored == 0
 
 
 @pytest.mark.parametrize(
@@ -148,6 +163,22 @@ async def test_a_resume_says_how_many_and_takes_the_boxs_failures_when_told(
         await pilot.press(key)
         await over(pilot)
     assert control.calls == [("resume", CANCELLED, errors)]
+
+
+async def test_a_run_that_was_cut_short_while_it_was_scored_is_taken_up(control: FakeControl) -> None:
+    rows = [scored_row(0), scored_row(1, scoring="pending")]
+    control.rows[CANCELLED] = rows
+    control.reports = [
+        fake_report(CANCELLED, "aborted", rows=rows) if run.run_id == CANCELLED else run
+        for run in control.reports
+    ]
+    app = centre(control)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await asked(pilot, CANCELLED, "R")
+        assert any("the scoring of 1 episode" in line for line in text_of(app))
+        await pilot.press("r")
+        await over(pilot)
+    assert control.calls == [("resume", CANCELLED, False)]
 
 
 async def test_a_run_with_nothing_left_is_not_resumed(control: FakeControl) -> None:

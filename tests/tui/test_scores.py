@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.store.outcomes import is_fault, outcome_of
 from engine.store.records import EpisodeRow, Progress
-from engine.store.scores import Measured, Stage
+from engine.store.scores import Measured, Stage, Unmeasured
 from tests.fakes.clock import START
 from tests.fakes.control import fake_report, moment
 from tests.fakes.finished_runs import fake_row
@@ -16,7 +17,6 @@ from tui.episode.inks import text_of
 from tui.episode.scores import errors_of, links_of, problem_places, score_lines
 from tui.episode.trace_events import event_lines, read_trace
 from tui.filtering import FilterError, parse_terms
-from tui.models import is_fault, outcome_of
 from tui.models_scoring import lacks_something, scoring_line, wait_of, waiting_in, why_failed
 from tui.panes.episode_columns import is_doubtful, shape_of, tell
 
@@ -122,8 +122,13 @@ def test_a_stage_without_an_end_goes_on_and_one_without_times_is_told() -> None:
 
 def test_what_an_episode_waits_for_is_told_and_that_nothing_is_at_work_on_it() -> None:
     row = scored_row(0, passes=False, scoring="pending")
-    assert "verdict  to come\nwaits for judge:a since 4s; so far fail" in said(row, "judge:a since 4s")
+    assert "verdict  pending\nwaits for judge:a since 4s; so far fail" in said(row, "judge:a since 4s")
     assert "nothing is at work on it" in said(row)
+    row.scores.append(Unmeasured(grader_id="a", metric="a", reason="grader_error", retryable=True))
+    assert "evaltower rescore RUN" in said(row)
+    cut_short = "\n".join(map(text_of, score_lines(row, "RUN", cut_short=True)))
+    assert "evaltower resume RUN" in cut_short
+    assert "rescore" not in cut_short
 
 
 def test_one_goes_from_a_problem_to_the_next() -> None:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engine.store.assets import Asset, assets_of
 from tui.episode.differences import difference_lines
 from tui.episode.inks import InkedLine, cut_lines, inked, wrapped
 from tui.episode.times import share_text
 from tui.episode.values import bytes_text, scalar_text, value_lines
-from tui.logfile.assets import Asset, assets_of
 from tui.logfile.index import LogIndex
 from tui.logfile.rows import MAX_RECORD_BYTES, Record, Row, RowReader
 
@@ -66,7 +66,7 @@ class DetailReader:
         lines = list(self._lines(row, record, wanted))
         shown = wrapped(lines, wanted.width) if wanted.wrap else iter(lines)
         most = ALL_LINES if wanted.whole else AT_ONCE_LINES
-        told = "… {} more lines: " + ("o opens them in the editor" if wanted.whole else "enter shows all")
+        told = "… {}: " + ("o opens them in the editor" if wanted.whole else "enter shows all")
         kept = tuple(cut_lines(list(shown), most, told))
         images, borrowed = self._images(wanted.row, record)
         cut = not wanted.whole and (

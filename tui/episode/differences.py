@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
+from engine.figures import count
 from tui.episode.inks import InkedLine, inked
 from tui.episode.values import brief, chip_of
 
@@ -41,8 +42,8 @@ def difference_lines(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[
                     if changed <= MOST_CHANGES:
                         lines += _change(f"{side}.{port}{path}", a, b)
     if changed > MOST_CHANGES:
-        lines.append(inked(f"… {changed - MOST_CHANGES} more changes", "warn"))
-    told = f"{changed} {'value' if changed == 1 else 'values'} changed, {same} the same"
+        lines.append(inked(f"… {count(changed - MOST_CHANGES, 'more change')}", "warn"))
+    told = f"{count(changed, 'value')} changed, {same} the same"
     return [inked(told, "dim"), inked(""), *lines]
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from engine.figures import number
+from engine.figures import count, number
+from engine.store.outcomes import outcome_of
 from engine.store.records import EpisodeRow
 from tui.episode.inks import Ink, Inked, InkedLine, inked
 from tui.episode.places import Ending, Place
 from tui.episode.scores import detail_text
-from tui.models import outcome_of
 from tui.models_scoring import not_collected, verdict_text, why_failed
 from tui.theme import Outcome
 
@@ -83,7 +83,7 @@ def _verdict(row: EpisodeRow) -> list[Inked]:
 
 def _facts(row: EpisodeRow) -> list[str]:
     return [
-        f"{row.step_count} steps",
+        count(row.step_count, "step"),
         f"{row.elapsed_sec:.1f} s",
         f"seed {row.seed}",
         f"worker {row.worker_id}",

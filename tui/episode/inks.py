@@ -7,6 +7,7 @@ from typing import Literal
 
 from rich.cells import cell_len, chop_cells
 
+from engine.figures import count
 from engine.text import visible
 
 Ink = Literal["plain", "strong", "dim", "key", "good", "bad", "warn"]
@@ -65,7 +66,7 @@ def _fitting(text: str, room: int) -> str:
 
 
 def cut_lines(lines: Sequence[InkedLine], most: int, told: str) -> list[InkedLine]:
-    """At most so many; ``told`` says of the others, as ``{}``, how many there are."""
+    """At most so many; ``told`` says of the others, as ``{}``, that they are ``7 more lines``."""
     if len(lines) <= most:
         return list(lines)
-    return [*lines[:most], inked(told.format(len(lines) - most), "warn")]
+    return [*lines[:most], inked(told.format(count(len(lines) - most, "more line")), "warn")]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from engine.figures import number
+from engine.figures import measure
 from engine.store.records import EpisodeRow
 from engine.store.scores import ExportOutcome, Measured, Score, Stage, Unmeasured
 from engine.store.strict_json import encode
@@ -20,13 +20,14 @@ TIMELINE = 24
 """Cells of the picture of when each stage was."""
 
 _REMEDY = "A scores it again; on the command line, evaltower rescore {}"
+_TAKES_UP = "; R among the runs goes on with it, on the command line evaltower resume {}"
 
 
-def score_lines(row: EpisodeRow, run_id: str, waits: str = "") -> list[InkedLine]:
+def score_lines(row: EpisodeRow, run_id: str, waits: str = "", *, cut_short: bool = False) -> list[InkedLine]:
     """Everything that there is to be told. waits: what it waits for now; empty where nothing has it in
-    hand."""
-    lines = [*_verdict(row, waits)]
-    if left := _left(row):
+    hand. cut_short: the run has ended before its time."""
+    lines = [*_verdict(row, waits, _TAKES_UP.format(run_id) if cut_short else "")]
+    if not (cut_short and row.scoring == "pending") and (left := _left(row)):
         lines.append(inked(f"{left}: {_REMEDY.format(run_id)}", "warn"))
     lines += [inked(""), *_scores(row)]
     if row.stages:
@@ -61,14 +62,13 @@ def detail_text(detail: Any) -> str:
     return encode(detail).decode()
 
 
-def _verdict(row: EpisodeRow, waits: str) -> Iterator[InkedLine]:
+def _verdict(row: EpisodeRow, waits: str, remedy: str) -> Iterator[InkedLine]:
     told = verdict_text(row)
     inks: dict[str, Ink] = {"pass": "good", "fail": "bad", "pending": "key"}
-    words = {"": "none: no score decides", "pending": "to come"}
-    yield (("verdict  ", "strong"), (words.get(told, told), inks.get(told, "dim")))
+    yield (("verdict  ", "strong"), (told or "none: no score decides", inks.get(told, "dim")))
     if told == "pending":
         known = {True: "pass", False: "fail", None: ""}[row.verdict]
-        now = f"waits for {waits}" if waits else "nothing is at work on it"
+        now = f"waits for {waits}" if waits else f"nothing is at work on it{remedy}"
         yield inked(f"{now}{f'; so far {known}' if known else ''}", "key" if waits else "warn")
 
 
@@ -91,7 +91,11 @@ def _value(score: Score) -> tuple[Inked, ...]:
         False: ("  fail", "bad"),
         None: ("", "plain"),
     }
-    return (number(score.value), "strong"), judged[score.passed], (f"  {score.label or ''}".rstrip(), "plain")
+    return (
+        (measure(score.metric, score.value), "strong"),
+        judged[score.passed],
+        (f"  {score.label or ''}".rstrip(), "plain"),
+    )
 
 
 def _without_value(score: Score) -> str:
@@ -171,8 +175,8 @@ def _exports(exports: Sequence[ExportOutcome]) -> Iterator[InkedLine]:
         else:
             trace = f"as {outcome.external_id}" if outcome.external_id else ""
             yield ((called, "key"), (f"arrived {outcome.exported_at[11:19]}  ", "good"), (trace, "dim"))
-        if outcome.url:
-            yield inked(f"      {outcome.url}", "key")
+        if place := outcome.url or outcome.where:
+            yield inked(f"      {place}", "key")
         if outcome.warning:
             yield inked(f"      not all of it: {outcome.warning}", "warn")
 

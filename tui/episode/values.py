@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from engine.figures import count
 from tui.episode.inks import Inked, InkedLine, inked
 
 INLINE = 76
@@ -119,7 +120,7 @@ def scalar_text(value: Any) -> str:
 def bytes_text(size: int) -> str:
     """``814 bytes``, ``143 kB``, ``52.4 MB``."""
     if size < 10_000:
-        return f"{size} bytes"
+        return count(size, "byte")
     return f"{size / 1000:.0f} kB" if size < 10_000_000 else f"{size / 1e6:.1f} MB"
 
 
@@ -136,7 +137,8 @@ def _text_lines(name: str, text: str, indent: int, whole: bool) -> Iterator[Inke
         yield (*_name(name, indent), (json.dumps(shown, ensure_ascii=False), "plain"))
     if len(shown) < len(text):
         yield inked(
-            " " * (indent + 2) + f"… {len(text) - len(shown)} more characters: enter shows all", "warn"
+            " " * (indent + 2) + f"… {count(len(text) - len(shown), 'more character')}: enter shows all",
+            "warn",
         )
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from rich.style import Style
 
-from engine.figures import number
+from engine.figures import labelled, number
+from engine.store.outcomes import outcome_of
 from engine.store.records import VERDICT, EpisodeRow
 from engine.store.scores import Measured
 from tui.drawing import Drawing
 from tui.episode.scores import detail_text, errors_of
-from tui.models import outcome_of
 from tui.models_scoring import lacks_something, verdict_text, why_failed
 from tui.table_model import Column
 from tui.theme import Outcome
@@ -163,9 +163,10 @@ def _metric_column(name: str, place: int) -> Column[Line]:
         known = value(line)
         return "" if known is None else _short(known)
 
-    width = min(METRIC_MOST, max(METRIC_LEAST, len(name)))
+    shown = labelled(name)
+    width = min(METRIC_MOST, max(METRIC_LEAST, len(shown)))
     return Column(
-        name, name, width, value, text=text, align="right", drop=1 if not place else 7 + min(place, 12)
+        name, shown, width, value, text=text, align="right", drop=1 if not place else 7 + min(place, 12)
     )
 
 

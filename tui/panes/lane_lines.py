@@ -197,7 +197,7 @@ def _row_text(row: EpisodeRow) -> str:
     task = "" if row.task == "_default" else f"{row.task} "
     repeat = f"repeat {row.repeat} " if row.repeat > 1 else ""
     metrics = " ".join(f"{name} {number(value)}" for name, value in list(row.measures.items())[:2])
-    return f"{task}{repeat}{row.step_count} steps {row.elapsed_sec:.1f} s {metrics}".rstrip()
+    return f"{task}{repeat}{count(row.step_count, 'step')} {row.elapsed_sec:.1f} s {metrics}".rstrip()
 
 
 def _note(row: EpisodeRow) -> str:

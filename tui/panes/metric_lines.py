@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 from engine.control.results import Results
-from engine.figures import count, number
+from engine.figures import count, labelled, measure, number
+from engine.figures import interval as interval_text
 from engine.statistics.budget import Headline
 from engine.statistics.intervals import Estimate, Interval
 from engine.statistics.missingness import Missingness
@@ -44,6 +45,7 @@ def lacking(missing: Missingness, *, over: bool = True) -> str:
     counts = [
         (missing.errored, f"errored ({missing.infra} infra)" if missing.infra else "errored"),
         (missing.unmeasured, "unmeasured"),
+        (missing.to_come, "being scored"),
         (missing.cancelled, "cancelled"),
         (missing.not_run, "not run" if over else "to come"),
     ]
@@ -51,10 +53,8 @@ def lacking(missing: Missingness, *, over: bool = True) -> str:
 
 
 def interval(estimate: Estimate | None) -> str:
-    """``[0.578, 0.645]``; ``-`` where there is none."""
-    if estimate is None or estimate.ci95 is None:
-        return "-"
-    return f"[{number(estimate.ci95[0])}, {number(estimate.ci95[1])}]"
+    """``[0.578, 0.645]``; ``no spread``; ``-`` where there is none."""
+    return (interval_text(estimate) or "-") if estimate is not None else "-"
 
 
 def grouped(estimate: Estimate) -> str:
@@ -98,7 +98,7 @@ def _headline(drawing: Drawing, found: Headline, width: int, *, over: bool) -> l
     else:
         lines = [
             [
-                (f"{found.metric} {number(shown.mean)}", drawing.strong),
+                (f"{found.metric} {measure(found.metric, shown.mean)}", drawing.strong),
                 (f"  {interval(shown)}", drawing.good),
                 (f"  {missing.measured} of {count(missing.planned, 'episode')}", drawing.plain),
                 (f", {told}" if (told := grouped(shown)) else "", drawing.dim),
@@ -120,17 +120,19 @@ def _headline(drawing: Drawing, found: Headline, width: int, *, over: bool) -> l
 def _metrics(drawing: Drawing, results: Results, width: int, *, withheld: bool) -> list[Line]:
     first = results.headline.metric
     names = sorted(results.metrics, key=lambda name: name != first)
-    label, _, room = _columns(["metric", *names], 1, width)
+    label, _, room = _columns(["metric", *map(labelled, names)], 1, width)
     lines: list[Line] = [_titles(drawing, "metric", label, room, ["n"], withheld=withheld)]
     for name in names:
         found = results.metrics[name]
         shown = None if withheld else found
-        lines.append(_row(drawing, fit(name, label, cut=drawing.glyphs.cut), shown, [f"{found.n}"], room))
+        lines.append(
+            _row(drawing, fit(labelled(name), label, cut=drawing.glyphs.cut), shown, [f"{found.n}"], room)
+        )
     return lines
 
 
 def _tasks(drawing: Drawing, table: TaskTable, width: int, *, withheld: bool) -> list[Line]:
-    heading = f"{table.metric} by task"
+    heading = f"{labelled(table.metric)} by task"
     names = [heading, "every episode alike", *(line.task for line in table.tasks)]
     label, shown_counts, room = _columns(names, 3, width)
     counted = ["n ok", "error", "unm."][:shown_counts]

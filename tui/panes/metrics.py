@@ -61,8 +61,7 @@ class MetricsPane(ScrolledPane):
         withheld = detail.results.headline.estimate is None
         rate = None if withheld else detail.results.metrics.get(VERDICT)
         waits = scoring_line(detail.rows, waiting_in(detail.report), self._now)
-        over = detail.report.is_over
-        return [(), *scoring_lines(self.drawing, detail.scoring, rate, waits, width, over=over)]
+        return [(), *scoring_lines(self.drawing, detail.scoring, rate, waits, width)]
 
     def _more(self, detail: RunDetail) -> list[Line]:
         """What bears on the numbers beside."""
@@ -73,8 +72,8 @@ class MetricsPane(ScrolledPane):
         ]
         if stop := summary.early_stop:
             notes.append(
-                f"ended early, the interval was narrow enough: {summary.total_episodes} of {stop.planned}"
-                f" episodes count, {stop.beyond} more had begun"
+                f"ended early, the interval was narrow enough: {summary.total_episodes} of"
+                f" {count(stop.planned, 'episode')} count, {stop.beyond} more had begun"
             )
         return [[(note, self.drawing.warn)] for note in notes]
 

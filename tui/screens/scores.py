@@ -89,7 +89,8 @@ class ScoresView(EpisodePart):
             return [inked(self.ending.note or "the episode has not ended", "dim")]
         if row.scoring == "none":
             return [inked("this episode is not scored", "dim")]
-        return score_lines(row, _run_id(place), self._waits)
+        cut_short = self.report is not None and self.report.is_over and self.report.status != "completed"
+        return score_lines(row, _run_id(place), self._waits, cut_short=cut_short)
 
     def _draw(self, *, stay: bool) -> None:
         self._waits = self._now()

@@ -8,6 +8,7 @@ from rich.cells import cell_len
 from rich.style import Style
 from textual import events
 
+from engine.figures import count
 from tui.drawing import Piece, fit
 from tui.episode.inks import InkedLine, inked, wrapped
 from tui.launch_fields import Field
@@ -95,9 +96,10 @@ class FormView(Pane):
         lines = list(wrapped(self._notes, width - 2))
         most = max(0, height - 1 - min(LEAST_FIELDS, len(self._fields) + 1))
         if len(lines) > most:
-            lines = [*lines[: max(0, most - 1)], inked(f"and {len(lines) - most + 1} more lines", "dim")][
-                :most
-            ]
+            lines = [
+                *lines[: max(0, most - 1)],
+                inked(f"and {count(len(lines) - most + 1, 'more line')}", "dim"),
+            ][:most]
         self._lines = lines
         self._top = min(self._top, self.at, max(0, len(self._fields) + 1 - self._room))
         self._top = max(self._top, self.at - self._room + 1)

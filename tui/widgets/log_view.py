@@ -9,6 +9,7 @@ import msgspec
 from rich.style import Style
 from textual import events
 
+from engine.figures import count
 from tui.actions import Fact
 from tui.drawing import Piece, fit
 from tui.episode.rows import LogRows
@@ -82,8 +83,9 @@ class LogView(Pane):
         session, rows, drawing = self._session, self.rows, self.drawing
         if rows is None:
             return []
-        count = f" {len(rows)} of {rows.index.rows} rows" if rows.is_filtered else f" {rows.index.rows} rows"
-        pieces: list[Piece] = [(count, drawing.dim)]
+        held = count(rows.index.rows, "row")
+        shown = f" {len(rows)} of {held}" if rows.is_filtered else f" {held}"
+        pieces: list[Piece] = [(shown, drawing.dim)]
         if not session.whole:
             pieces.append((", reading…", drawing.dim))
         if errors := len(rows.index.errors):
@@ -96,7 +98,7 @@ class LogView(Pane):
         if session.following:
             pieces.append((" following", drawing.good))
         if session.torn:
-            pieces.append((f", then a torn line of {session.torn} bytes", drawing.warn))
+            pieces.append((f", then a torn line of {count(session.torn, 'byte')}", drawing.warn))
         return pieces
 
     def _matches(self, rows: LogRows) -> str:
@@ -267,8 +269,8 @@ class LogView(Pane):
         if not any(cells):
             return [(" " * (BAR + 1), Style.null())]
         pieces: list[Piece] = []
-        for count, (glyph, style) in zip(cells, self._bar_styles(), strict=True):
-            pieces.append((glyph * count, style))
+        for wide, (glyph, style) in zip(cells, self._bar_styles(), strict=True):
+            pieces.append((glyph * wide, style))
         return [*pieces, (" ", Style.null())]
 
     def _brief(self, row: Row, width: int) -> str:

@@ -23,7 +23,9 @@ from engine.cli.each import each_run, json_option, runs_argument
 def command(app: App, /, *, runs: tuple[str, ...], grace: float | None, as_json: bool) -> None:
     """End each RUN: a queued one at once; a running one is asked, and its processes are killed after a grace.
 
-    What is finished stays. Again, with a shorter --grace, is no error.
+    What is finished stays. Of a run that is scored, judges and exports that have begun are waited for within
+    that grace, and nothing new begins; "resume" goes on with what is left. Again, with a shorter --grace, is
+    no error.
     """
 
     def cancel(run: str) -> dict[str, Any]:

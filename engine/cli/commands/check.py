@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from engine.cli.app import FAILED, App
+from engine.cli.app import FAILED, App, absolute
 from engine.cli.output import Cell, put, put_json, put_table, say
+from engine.cli.request import scoring_option
 from engine.cli.sources import read_sources, server_option, workspace_option
+from engine.figures import count
 
 if TYPE_CHECKING:
     from engine.control.reports import CheckReport, Missing, ScoringUse
@@ -23,22 +25,26 @@ COLOURS = {"error": "red", "warning": "yellow"}
 @click.argument("graphs", nargs=-1, required=True, metavar="GRAPH|FOLDER...")
 @workspace_option
 @server_option
+@scoring_option()
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @click.pass_obj
-def command(app: App, /, *, graphs: tuple[str, ...], as_json: bool, **sources: Any) -> None:
-    """Show every problem of each GRAPH (a file or a saved graph's name), and what it needs.
+def command(
+    app: App, /, *, graphs: tuple[str, ...], scoring: str | None, as_json: bool, **sources: Any
+) -> None:
+    """Show every problem of each GRAPH (a file or a saved graph's name) and of how it is scored, and what it
+    needs.
 
-    Of a FOLDER's graphs, a table. Ends with 1 where a graph has an error; what is only not installed here is
-    listed, and is none.
+    Of a FOLDER's graphs, a table. Ends with 1 where a graph has an error; what is only not installed here, or
+    is to be selected for each run, is listed, and is none.
     """
-    places = read_sources(**sources)
+    places, scored_as = read_sources(**sources), absolute(scoring)
     reports: list[CheckReport] = []
     for graph in graphs:
         folder = Path(graph).expanduser()
         if folder.is_dir():
-            reports += app.control.check_folder(folder, places)
+            reports += app.control.check_folder(folder, places, scored_as)
         else:
-            reports.append(app.control.check(graph, places))
+            reports.append(app.control.check(graph, places, scored_as))
     if as_json:
         put_json([{"graph": r.graph, "ok": r.ok, "report": r} for r in reports])
     elif any(Path(graph).expanduser().is_dir() for graph in graphs):
@@ -54,7 +60,9 @@ def _put_report(report: CheckReport) -> None:
     from engine.control.reports import problem_text
 
     errors = sum(problem.severity == "error" for problem in report.problems)
-    state = _number(errors, "error") if errors else "good"
+    warnings = len(report.problems) - errors
+    told = [count(errors, "error") if errors else "good", count(warnings, "warning") if warnings else ""]
+    state = ", ".join(filter(None, told))
     lacking = ", but what it needs is not all here" if report.missing and report.ok else ""
     put(f"{report.graph}: {state}{lacking} ({report.path})", None if report.ok else "red")
     for problem in report.problems:
@@ -98,13 +106,13 @@ def _put_table(reports: Sequence[CheckReport]) -> None:
                 report.graph,
                 Cell("yes") if report.loads else Cell("no", "red"),
                 Cell(", ".join(map(_named, report.missing)) or "-", "yellow" if report.missing else None),
-                Cell(_number(wires, "error"), "red") if wires else Cell("fine" if report.loads else "-"),
+                Cell(count(wires, "error"), "red") if wires else Cell("fine" if report.loads else "-"),
                 _told(errors, len(report.problems) - len(errors)),
             ]
         )
     put_table(["graph", "loads", "not installed", "wires", "problems"], rows)
     bad = sum(not report.ok for report in reports)
-    say(f"{_number(len(reports), 'graph')}: {len(reports) - bad} without an error, {bad} with")
+    say(f"{count(len(reports), 'graph')}: {len(reports) - bad} without an error, {bad} with")
 
 
 def _is_wire(problem: Problem) -> bool:
@@ -116,14 +124,10 @@ def _told(errors: Sequence[Problem], warnings: int) -> Cell:
     from engine.control.reports import problem_text
 
     if errors:
-        more = f"{len(errors)} errors: " if len(errors) > 1 else ""
+        more = f"{count(len(errors), 'error')}: " if len(errors) > 1 else ""
         return Cell(more + problem_text(errors[0]), COLOURS["error"])
-    return Cell(_number(warnings, "warning"), COLOURS["warning"]) if warnings else Cell("none")
+    return Cell(count(warnings, "warning"), COLOURS["warning"]) if warnings else Cell("none")
 
 
 def _named(missing: Missing) -> str:
     return f"{missing.kind} {missing.name or '(none is active)'}"
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"

@@ -10,9 +10,8 @@ import click
 
 from engine.cli.app import FAILED, App
 from engine.cli.output import Cell, put, put_json, put_table, put_wrapped
-from engine.cli.progress import interval
 from engine.cli.results import STATUS_COLOURS
-from engine.figures import count, number
+from engine.figures import count, interval, noun, number
 
 if TYPE_CHECKING:
     from engine.control.comparing import CompareReport
@@ -72,7 +71,9 @@ def _put_report(report: CompareReport) -> None:
             {m.metric for c in report.comparisons for m in c.metrics if m.found and m.found.test == "mcnemar"}
         )
         by = f"McNemar's test for {', '.join(exact)}, else a" if exact else "a"
-        put_wrapped(f"p: two-sided, {by} permutation test; corrected for {tests} tests (Holm).", None, INDENT)
+        put_wrapped(
+            f"p: two-sided, {by} permutation test; corrected for {count(tests, 'test')} (Holm).", None, INDENT
+        )
 
 
 def _put_comparison(comparison: Comparison) -> None:
@@ -103,7 +104,8 @@ def _put_comparison(comparison: Comparison) -> None:
 def _nothing(comparison: Comparison) -> str:
     if comparison.shared == 0:
         return "Nothing to compare: the runs share no finished episode."
-    return f"Nothing to compare: no metric was measured in both runs in any of {comparison.shared} episodes."
+    shared = count(comparison.shared, "shared episode")
+    return f"Nothing to compare: of {shared} none has a metric that was measured in both runs."
 
 
 def _row(name: str, found: Contrast) -> list[str | Cell]:
@@ -124,8 +126,8 @@ def _missing(metric: MetricComparison) -> list[str]:
         (metric.missing_right, "right only"),
         (metric.missing_both, "both"),
     ]
-    told = ", ".join(f"{count} ({where})" for count, where in counts if count)
-    return [f"{metric.pairs} pairs; not measured in {told}"] if told else []
+    told = ", ".join(f"{n} ({where})" for n, where in counts if n)
+    return [f"{count(metric.pairs, 'pair')}; not measured in {told}"] if told else []
 
 
 def _details(found: Contrast) -> list[str]:
@@ -137,9 +139,11 @@ def _details(found: Contrast) -> list[str]:
         up = [flip for flip in found.flipped if flip.right > flip.left]
         down = [flip for flip in found.flipped if flip.right < flip.left]
         told = [f"{way} in {_named(flips)}" for flips, way in ((up, "0 → 1"), (down, "1 → 0")) if flips]
-        lines.append(f"{len(found.flipped)} of {found.difference.n} episodes flipped: {'; '.join(told)}")
+        pairs = count(found.difference.n, "episode")
+        lines.append(f"{len(found.flipped)} of {pairs} flipped: {'; '.join(told)}")
     else:
-        lines.append(f"higher in {found.higher} episodes, lower in {found.lower}, equal in {found.equal}")
+        higher = count(found.higher, "episode")
+        lines.append(f"higher in {higher}, lower in {found.lower}, equal in {found.equal}")
     if found.verdict == "unsettled":
         lines.append(_what_it_takes(found))
     return lines
@@ -151,7 +155,8 @@ def _what_it_takes(found: Contrast) -> str:
     if found.more_episodes is None:
         return "so few episodes do not say how many would settle it"
     seen = f"; these would have shown one of {number(found.detectable)}" if found.detectable else ""
-    return f"about {found.more_episodes:,} more episodes would settle a difference of this size{seen}"
+    more = f"{found.more_episodes:,} more {noun(found.more_episodes, 'episode')}"
+    return f"about {more} would settle a difference of this size{seen}"
 
 
 def _named(flips: Sequence[Flip]) -> str:

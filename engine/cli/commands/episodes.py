@@ -10,7 +10,7 @@ from engine.cli.app import App
 from engine.cli.output import Cell, put_json, put_table, say
 from engine.cli.results import STATUS_COLOURS, has_failed
 from engine.cli.scores import verdict_of
-from engine.figures import number
+from engine.figures import labelled, number
 from engine.store.records import VERDICT
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def command(app: App, /, *, run: str, failed: bool, as_json: bool) -> None:
         "ended by",
         "steps",
         "seconds",
-        *metrics,
+        *map(labelled, metrics),
         "what",
     ]
     put_table(header, [_cells(row, metrics, several, scored) for row in rows])

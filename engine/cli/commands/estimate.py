@@ -11,6 +11,7 @@ from engine.cli.each import json_option
 from engine.cli.output import put_json, put_table, put_wrapped
 from engine.cli.queueing import gigabytes
 from engine.cli.sources import read_sources, server_option, workspace_option
+from engine.figures import count
 
 if TYPE_CHECKING:
     from engine.control.queue_reports import EstimateReport, ResourceEstimate
@@ -41,7 +42,7 @@ def _put_report(report: EstimateReport) -> None:
         ["resource", "needs", "free", "not known", "from"],
         [_row(name, found) for name, found in report.resources.items()],
     )
-    workers = f"{report.worker_count} worker{'s' * (report.worker_count != 1)}"
+    workers = count(report.worker_count, "worker")
     if report.refused:
         put_wrapped(f"{workers}: never on this machine: {report.refused}", "red")
     elif report.fits:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any
+from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from engine.cli.app import App
 from engine.cli.output import put, put_json_list
+
+if TYPE_CHECKING:
+    from engine.store.records import EpisodeRow
 
 LONGEST_VALUE = 60
 
@@ -21,7 +25,11 @@ LONGEST_VALUE = 60
 @click.option("--errors", is_flag=True, help="Only firings that went wrong.")
 @click.option("--follow", is_flag=True, help="Wait for more until the episode has ended.")
 @click.option(
-    "--json", "as_json", is_flag=True, help="One JSON document on stdout: the log's lines, as they come."
+    "--json",
+    "as_json",
+    is_flag=True,
+    help='One JSON document on stdout: the log\'s lines, as they come; then, where it is scored, {"episode":'
+    " its row}.",
 )
 @click.pass_obj
 def command(
@@ -36,22 +44,26 @@ def command(
         for line in app.control.log(run, episode, follow=follow)
         if (node is None or node in _names(line)) and (line.get("error") or not errors)
     )
+    scored = _scored(app, run, episode) if node is None and not errors else iter(())
     if as_json:
-        put_json_list(lines)
+        put_json_list(chain(lines, ({"episode": row} for row in scored)))
         return
     for line in lines:
         put(_row(line), "red" if line.get("error") else None)
-    if node is None and not errors:
-        _put_scores(app, run, episode)
+    for row in scored:
+        from engine.cli.scores import put_episode
+
+        put_episode(row)
 
 
-def _put_scores(app: App, run: str, episode: str) -> None:
-    """Of one that has ended."""
-    from engine.cli.scores import put_episode
+def _scored(app: App, run: str, episode: str) -> Iterator[EpisodeRow]:
+    """Its row, where it has ended and is scored; not looked for before the log is at its end."""
     from engine.control.reports import NotFoundError
 
     with suppress(NotFoundError):
-        put_episode(app.control.episode(run, episode).episode)
+        row = app.control.episode(run, episode).episode
+        if row.scoring != "none":
+            yield row
 
 
 def _names(line: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -13,7 +13,7 @@ from engine.cli.request import read_scoring_option, scoring_option
 
 @click.command("rescore")
 @run_argument
-@scoring_option
+@scoring_option(default="as RUN was scored before")
 @click.option("--no-follow", is_flag=True, help="Queue it and leave it to itself.")
 @json_option
 @click.pass_obj
@@ -22,7 +22,8 @@ def command(app: App, /, *, run: str, scoring: str | None, no_follow: bool, as_j
 
     Traces that could not be fetched are asked for again, then the graders that do not need the environment
     and the judges, then exports that have not succeeded. What was graded in the environment stands. With
-    --scoring the run is scored so from now on. Afterwards the run stands as it had ended.
+    --scoring the run is scored so from now on. Afterwards the run stands as it had ended. A run that was cut
+    short while it was scored is taken up by "resume" instead, which asks nobody twice.
     """
     control = app.running
     report = control.show(run)

@@ -19,7 +19,8 @@ from engine.cli.output import put, put_json
 @json_option
 @click.pass_obj
 def command(app: App, /, *, run: str, errors: bool, no_follow: bool, as_json: bool) -> None:
-    """Queue RUN again for the episodes that have no finished row, and follow it as ``run`` does.
+    """Queue RUN again for the episodes that have no finished row or were being scored, and follow it as
+    ``run`` does.
 
     Finished episodes are not played again; the result is that of a run that was never interrupted.
     """

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     help="End once the 95 % interval of a metric, end to end, is at most W; 0.1 is ±0.05.",
 )
 @click.option("--until-metric", metavar="M", help="The metric of --until-width (default success).")
-@scoring_option
+@scoring_option()
 @click.option("--no-follow", is_flag=True, help="Print the run's id and leave it to itself.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @click.pass_obj

@@ -27,7 +27,7 @@ def command(app: App, /, *, run: str, metric: str | None, as_json: bool) -> None
         put_json({**asdict(report), "results": results, "scoring": scoring})
         return
     put_result(report, results, app.control.episodes(report.run_id))
-    put_scoring(scoring, report.run_id, over=report.is_over)
+    put_scoring(scoring, report.run_id)
     if not report.is_over:
         from engine.cli.bars import doing
         from engine.cli.progress import Pace

@@ -52,7 +52,7 @@ def _watcher(control: Control) -> Callable[[str], None]:
         if interrupted:
             raise click.exceptions.Exit(INTERRUPTED)
         workers = report.summary.config.worker_count
-        say(f"{workers} worker{'s' * (workers != 1)}: run {run} {report.status}")
+        say(f"{count(workers, 'worker')}: run {run} {report.status}")
 
     return watch
 
