@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 UNITS = {"span": "ms"}
 """Of metrics that a grader gives in one; what an environment measures is its own affair."""
+
+
+class HasInterval(Protocol):
+    """An estimate; None where too few values give no interval, or no standard error."""
+
+    @property
+    def ci95(self) -> tuple[float, float] | None: ...
+
+    @property
+    def stderr(self) -> float | None: ...
 
 
 def labelled(metric: str) -> str:
@@ -21,6 +33,14 @@ def number(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.3f}" if abs(value) < 1000 else f"{value:.4g}"
+
+
+def interval(found: HasInterval, before: str = "") -> str:
+    """The 95 % interval, ``[0.578, 0.645]``; ``no spread`` where all values were the same, so that nothing is
+    known of how far others may be; empty where there is none at all."""
+    if found.ci95 is not None:
+        return f"{before}[{number(found.ci95[0])}, {number(found.ci95[1])}]"
+    return f"{before}no spread" if found.stderr == 0 else ""
 
 
 def count(number: int, what: str) -> str:

@@ -1,4 +1,5 @@
-"""``python -m screenshots.make [FOLDER]``: a picture of each screen, as SVG and PNG, in two sizes.
+"""``python -m screenshots.make [FOLDER]``: a picture of each screen, as SVG and PNG, in two sizes, and of the
+report, on a desk and on a phone.
 
 The demo graph runs for it, really, in a root of its own, on a simulated machine with two cards.
 
@@ -14,18 +15,25 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from PIL import Image
 from textual.pilot import Pilot
 
 from engine.control.protocol import Control
 from engine.control.reports import StartRequest
 from engine.main import embedded
+from engine.report.content import find_episode, read_comparison, read_episode, read_run
+from engine.report.episode_page import episode_page
+from engine.report.run_page import run_page
+from screenshots.browser import BrowserError, Page, browser
 from screenshots.picture import save_png
 from tui.app import ControlCentre
 
 SIZES = ((160, 45), (80, 24))
+PAGES = ((1280, 1500, "light"), (390, 1500, "dark"))
 GRAPH = "gridhouse_follow"
 DEADLINE_SEC = 240.0
 SIMULATION = """
@@ -106,6 +114,7 @@ async def take(control: Control, folder: Path) -> None:
         for run_id in (waits, last):
             control.cancel(run_id)
         await until(lambda: control.show(last).is_over, "the end of the third run")
+    await asyncio.to_thread(_pages, control, folder, first, second)
 
 
 async def _pictures(
@@ -141,6 +150,31 @@ async def _pictures(
     await pilot.press("e")
     await pilot.pause(4.0)  # for the estimate
     await picture("launch")
+
+
+def _pages(control: Control, folder: Path, first: str, second: str) -> None:
+    """The report of the second run beside the first, and the page of the episode that breaks."""
+    with tempfile.TemporaryDirectory() as temporary:
+        report, episode = Path(temporary) / "report.html", Path(temporary) / "episode.html"
+        pieces = run_page(read_run(control, second), read_comparison(control, second, first))
+        report.write_bytes(b"".join(pieces))
+        _, found = find_episode(control, first, "5")
+        episode.write_bytes(b"".join(episode_page(read_episode(control, first, "5"), found)))
+        try:
+            with browser() as page:
+                for width, height, scheme in PAGES:
+                    page.open(report, width, height, scheme)
+                    _save(page, folder / f"report-{width}x{height}.png")
+                page.open(episode, 1280, 900)
+                _save(page, folder / "episode-1280x900.png")
+        except BrowserError as error:
+            sys.stderr.write(f"no picture of the report: {error}\n")
+
+
+def _save(page: Page, path: Path) -> None:
+    with Image.open(BytesIO(page.picture())) as image:
+        image.convert("RGB").quantize(256).save(path, optimize=True)
+    sys.stderr.write(f"{path.stem}\n")
 
 
 def main() -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytest_plugins = ["tests.reference.table", "tests.simulators.conformance.growth"]
+
 
 def pytest_configure() -> None:
     """What the tests start must heed signals, also where they are run by nohup or in the background."""
@@ -21,3 +23,9 @@ def ledger_of_the_tests(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ledger") / "evaltower"
     os.environ["EVALTOWER_LEDGER"] = str(folder)
     return folder
+
+
+@pytest.fixture(scope="session")
+def manifests(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where it is kept what is known of the nodesets, so that not every root finds them anew."""
+    return tmp_path_factory.mktemp("manifests")

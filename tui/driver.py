@@ -62,7 +62,7 @@ class TerminalDriver(LinuxDriver):
 
     @property
     def writer(self) -> FrameWriter | None:
-        """The link as it is: bytes_written, frames_dropped, dropping, stalled_for(). None while suspended."""
+        """The link as it is: bytes_written, frames_dropped, dropping. None while suspended."""
         return self._writer
 
     # LinuxDriver starts application mode with a writer of its own make; this puts ours in its place.

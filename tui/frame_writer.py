@@ -37,7 +37,6 @@ class FrameWriter:
         self._changed = threading.Condition()
         self._deadline: float | None = None
         self._discarded = False
-        self._progress_at = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="terminal-output", daemon=True)
         self.dropping = False
         self.gone = False
@@ -57,8 +56,6 @@ class FrameWriter:
                 return
             if self.gone or self._deadline is not None:
                 return
-            if not self._pending:
-                self._progress_at = time.monotonic()
             self._queue.append((data, frame))
             self._pending += len(data)
             self._changed.notify()
@@ -67,11 +64,6 @@ class FrameWriter:
     def waiting(self) -> int:
         """Bytes that the terminal has not taken yet."""
         return self._pending
-
-    def stalled_for(self) -> float:
-        """Seconds since the terminal last took anything of what waits for it; 0 if nothing waits."""
-        with self._changed:
-            return time.monotonic() - self._progress_at if self._pending else 0.0
 
     def stop(self, patience: float = 0.5) -> None:
         """Write what waits, frames left out, and close. At most ``patience`` seconds and a little more."""
@@ -110,7 +102,6 @@ class FrameWriter:
             rest = rest[sent:]
             with self._changed:
                 self._pending -= sent
-                self._progress_at = time.monotonic()
                 self.bytes_written += sent
         with self._changed:
             self._pending -= len(rest)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from itertools import groupby
-from typing import Any
 
 import numpy
 from numpy.typing import NDArray
@@ -38,21 +37,6 @@ def decode_image(data: bytes) -> NDArray[numpy.uint8]:
         raise
     except Exception as error:  # Pillow's decoders raise whatever a damaged file provokes
         raise ImageError(f"not an image that can be read: {error}") from None
-
-
-def as_rgb(array: NDArray[Any]) -> NDArray[numpy.uint8]:
-    """H×W, H×W×1, H×W×3 or H×W×4 of numbers or booleans as H×W×3 uint8. Raises ImageError.
-
-    uint8 stays as it is; anything else is stretched from its least to its greatest finite value.
-    """
-    if array.ndim == 2:
-        array = array[:, :, None]
-    if array.ndim != 3 or array.shape[2] not in (1, 3, 4) or not array.size or array.dtype.kind not in "buif":
-        raise ImageError(f"an array of {array.dtype} {list(array.shape)} is no image")
-    if array.dtype != numpy.uint8:
-        array = _stretched(array.astype(numpy.float64))
-    colours = array[:, :, :3]
-    return numpy.ascontiguousarray(numpy.broadcast_to(colours, (*colours.shape[:2], 3)), dtype=numpy.uint8)
 
 
 def fit(width: int, height: int, columns: int, rows: int, shape: float = 2.0) -> tuple[int, int]:
@@ -90,11 +74,3 @@ def _row(cells: list[tuple[tuple[int, ...], tuple[int, ...]]]) -> list[Segment]:
 
 def _scaled(image: NDArray[numpy.uint8], width: int, height: int) -> NDArray[numpy.uint8]:
     return numpy.asarray(Image.fromarray(image).resize((width, height * 2), Image.Resampling.BOX))
-
-
-def _stretched(array: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
-    finite = array[numpy.isfinite(array)]
-    low, high = (finite.min(), finite.max()) if finite.size else (0.0, 1.0)
-    with numpy.errstate(over="ignore", invalid="ignore"):
-        scaled = (array - low) / ((high - low) or 1.0) * 255
-    return numpy.nan_to_num(scaled, nan=0.0, posinf=255.0, neginf=0.0).clip(0, 255)

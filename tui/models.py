@@ -16,7 +16,7 @@ from engine.control.queue_reports import (
 )
 from engine.control.reports import RunReport
 from engine.control.results import Results
-from engine.figures import measure, number
+from engine.figures import interval, measure, number
 from engine.store.records import EpisodeRow, Progress, WorkerProgress
 from tui.theme import Outcome
 
@@ -110,38 +110,6 @@ class Snapshot:
         return any(run.run_id == run_id and run.cancel_requested for run in self.queue.running)
 
 
-def outcome_of(row: EpisodeRow) -> Outcome:
-    """How an episode is drawn. One whose scores are to come is drawn as that, unless it errored."""
-    known = known_outcome(row)
-    return "scoring" if row.scoring == "pending" and known in _MAY_CHANGE else known
-
-
-_MAY_CHANGE: tuple[Outcome, ...] = ("success", "failure", "unmeasured")
-
-
-def known_outcome(row: EpisodeRow) -> Outcome:
-    """How it ended, as far as that is known. A completed one is a failure where its verdict says so, or its
-    success is below one half."""
-    if row.status == "cancelled":
-        return "cancelled"
-    if row.termination == "timeout":
-        return "timeout"
-    if row.status == "error":
-        return "crash"
-    if row.verdict is False:
-        return "failure"
-    success = row.measures.get("success")
-    if success is not None:
-        return "success" if success >= 0.5 else "failure"
-    return "unmeasured" if not any(value is not None for value in row.measures.values()) else "success"
-
-
-def is_fault(row: EpisodeRow) -> bool:
-    """Whether ``F`` keeps it: it failed, or gave no number and none is to come."""
-    known = known_outcome(row)
-    return known not in ("success", "cancelled") and (known != "unmeasured" or row.scoring != "pending")
-
-
 def run_outcome(report: RunReport, snapshot: Snapshot) -> Outcome:
     """How a run is drawn."""
     if report.status == "pending":
@@ -181,9 +149,9 @@ def headline_of(report: RunReport) -> str:
         return ""
     name, stats = found.metric, found.stats
     if found.withheld:
-        return f"{name} withheld: {found.errors}/{stats.n + found.errors} errored"
-    interval = f" [{number(stats.ci95[0])}, {number(stats.ci95[1])}]" if stats.ci95 else ""
-    return f"{name} {measure(name, stats.mean)}{interval}"
+        why = "errored" if found.lost == found.errors else "without it"
+        return f"{name} withheld: {found.lost}/{stats.n + found.lost} {why}"
+    return " ".join(filter(None, [name, measure(name, stats.mean), interval(stats)]))
 
 
 def short_headline(report: RunReport) -> str:

@@ -11,8 +11,9 @@ from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
+from engine.store.outcomes import outcome_of
 from engine.store.records import EpisodeRow, Progress, WorkerProgress
-from tui.models import age_sec, outcome_of, stalled_workers
+from tui.models import age_sec, stalled_workers
 from tui.theme import OUTCOMES, Outcome
 
 ALIVE = ("starting", "resetting", "running", "waiting")

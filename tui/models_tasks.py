@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.statistics.pairing import Side, episode_means, pair
+from engine.statistics.rows import column
 from engine.statistics.sums import mean
 from engine.store.records import EpisodeRow
 
@@ -31,7 +32,7 @@ class TaskDifference:
 def by_task(left: Sequence[EpisodeRow], right: Sequence[EpisodeRow], metric: str) -> list[TaskDifference]:
     """What fell most first."""
     one, other = Side("", left), Side("", right)
-    mine, theirs = episode_means(one, metric), episode_means(other, metric)
+    mine, theirs = (episode_means(column(side.rows, metric)) for side in (one, other))
     found: defaultdict[str, list[tuple[float, float]]] = defaultdict(list)
     for episode, place in pair(one, other).shared.items():
         if episode in mine and episode in theirs:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import tempfile
 from collections.abc import AsyncIterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 
@@ -13,7 +15,7 @@ from engine.api.activity import Activity
 from engine.api.answers import Health
 from engine.api.auth import guard
 from engine.api.decoding import read_body, read_query
-from engine.api.endpoint import Call, Endpoint, File
+from engine.api.endpoint import Call, Endpoint, File, Made
 from engine.api.errors import Handler, answer, errors_as_json
 from engine.api.events import ACTIVITY, FEEDS
 from engine.api.feed import Feeds
@@ -27,6 +29,7 @@ BODY_BYTES = 16 << 20
 QUICK_THREADS, SLOW_THREADS = 16, 8
 """Verbs that may take seconds have threads of their own, so that they never hold up the others."""
 
+_PIECE_BYTES = 1 << 18
 _ASSET_POLICY = "default-src 'none'; sandbox"
 
 
@@ -71,9 +74,30 @@ def _handler(endpoint: Endpoint, control: Control, health: Health, pool: Executo
             names.changeable_run(request.match_info["run_id"])
         call = Call(control, health, request.match_info, query, body)
         found = await asyncio.get_running_loop().run_in_executor(pool, act, call)
+        if isinstance(found, Made):
+            return await _made(request, found, pool)
         return _file(found) if isinstance(found, File) else answer(found)
 
     return handle
+
+
+async def _made(request: web.Request, found: Made, pool: Executor) -> web.StreamResponse:
+    headers = {
+        "Content-Type": found.media,
+        "X-Content-Type-Options": "nosniff",
+        "Content-Security-Policy": f"{found.policy}; sandbox" if found.policy else _ASSET_POLICY,
+        "Cache-Control": "no-store",
+    }
+    response = web.StreamResponse(headers=headers)
+    with tempfile.TemporaryFile() as file:
+        await asyncio.get_running_loop().run_in_executor(pool, found.write, file)
+        response.content_length = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        await response.prepare(request)
+        while piece := await asyncio.to_thread(file.read, _PIECE_BYTES):
+            await response.write(piece)
+    await response.write_eof()
+    return response
 
 
 def _file(found: File) -> web.FileResponse:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -66,9 +66,10 @@ class ResumeBody(msgspec.Struct, kw_only=True):
 
 
 class RescoreBody(msgspec.Struct, kw_only=True):
-    """scoring: as of a start; null is what the run was scored with."""
+    """scoring: as of a start; null is what the run was scored with. caller_secrets: as of a start."""
 
     scoring: dict[str, Any] | None = None
+    caller_secrets: list[str] = []
 
 
 class MoveBody(msgspec.Struct, kw_only=True):
@@ -159,6 +160,23 @@ class CompareQuery(msgspec.Struct, kw_only=True):
     """runs: two or more, by commas; the first is what the others are compared with."""
 
     runs: str
+
+
+class ReportQuery(msgspec.Struct, kw_only=True):
+    """against: another run that it is compared with."""
+
+    against: str | None = None
+
+
+class VideoQuery(msgspec.Struct, kw_only=True):
+    """node, port: whose images; None is the environment's, ``rgb`` where it has one. fps: frames a second.
+    caption: instruction, step, action and reward below each."""
+
+    format: Literal["mp4", "gif"] = "mp4"
+    node: str | None = None
+    port: str | None = None
+    fps: Annotated[float, msgspec.Meta(ge=0.1, le=240)] | None = None
+    caption: bool = True
 
 
 class GraphBody(msgspec.Struct, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 from aiohttp import web
 
@@ -35,8 +35,18 @@ class File:
 
 
 @dataclass(frozen=True)
+class Made:
+    """An answer that is made for this request: ``write`` writes it, in a worker thread, to a file without a
+    name. policy: what a browser lets it do, "" for as little as an asset."""
+
+    write: Callable[[BinaryIO], object]
+    media: str
+    policy: str = ""
+
+
+@dataclass(frozen=True)
 class Endpoint:
-    """One route. ``act`` runs in a worker thread and gives an ``answer``, or a File.
+    """One route. ``act`` runs in a worker thread and gives an ``answer``, a File, or what it made.
 
     path: as OpenAPI writes it. answer, query, body: msgspec types; None for none. errors: its own statuses,
     beside those that every route has. slow: it may take seconds. stream: serves the route in the event loop,

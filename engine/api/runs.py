@@ -131,7 +131,7 @@ def resume(call: Call) -> Queued:
 
 def rescore(call: Call) -> Queued:
     run_id = call.control.show(call.path["run_id"]).run_id
-    call.control.rescore(run_id, call.body.scoring)
+    call.control.rescore(run_id, call.body.scoring, call.body.caller_secrets)
     return Queued(run_id=run_id)
 
 

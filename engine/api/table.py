@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.api import answers, bodies, events, graphs, operating, runs
+from engine.api import answers, bodies, events, exports, graphs, operating, runs
 from engine.api.endpoint import Endpoint
 from engine.control.comparing import CompareReport
 from engine.control.queue_reports import (
@@ -52,6 +52,10 @@ RUNS = (
              runs.rescore, answers.Queued, body=bodies.RescoreBody, errors=(404, 409)),
     Endpoint("GET", f"{EVAL}/export/{{run_id}}", "A run with its episodes.", runs.shown, answers.Run,
              errors=(404,)),
+    Endpoint("GET", f"{RUN}/report", "A run as a page that loads nothing.", exports.report, None,
+             query=bodies.ReportQuery, errors=(404, 409), slow=True, media="text/html"),
+    Endpoint("GET", f"{EPISODE}/video", "The frames of an episode's log, as MP4 or GIF.", exports.video, None,
+             query=bodies.VideoQuery, errors=(404, 409), slow=True, media="*/*"),
     Endpoint("GET", f"{EVAL}/compare", "Runs compared by their episodes.", runs.compare, CompareReport,
              query=bodies.CompareQuery, errors=(404, 409)),
 )  # fmt: skip

@@ -40,6 +40,7 @@ COMMANDS = {
     "show": "Show how a run stands.",
     "episodes": "List a run's episodes.",
     "compare": "Compare runs, episode by episode.",
+    "report": "Write a run as one page, with its failures first, for others.",
     "export": "Write a run, or one episode, to one file for others.",
     "log": "Show an episode, one row a node firing.",
     "view": "Browse the log of an episode's folder, from wherever it came.",

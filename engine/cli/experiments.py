@@ -16,7 +16,7 @@ from engine.cli.output import say
 if TYPE_CHECKING:
     from engine.control.reports import StartRequest
 
-OWN = ("graph_name", "graph", "trust_hooks")
+OWN = ("graph_name", "graph", "trust_hooks", "caller_secrets")
 """Fields that a profile and ``K=V`` do not set."""
 
 

@@ -6,12 +6,10 @@ import time
 from typing import TYPE_CHECKING
 
 from engine.cli.scores import waits_in_words
-from engine.figures import count, measure, number
+from engine.figures import count, interval, measure
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
-    from engine.statistics.intervals import Estimate
-    from engine.store.records import MetricStats
 
 SHORTEST_WATCH_SEC = 1.0
 
@@ -62,7 +60,8 @@ def standing(report: RunReport) -> str:
         return ""
     name, stats = found.metric, found.stats
     if found.withheld:
-        return f"{name} withheld: {found.errors} of {stats.n + found.errors} with errors"
+        why = "with errors" if found.lost == found.errors else "without it"
+        return f"{name} withheld: {found.lost} of {stats.n + found.lost} {why}"
     return f"{name} {measure(name, stats.mean)}{interval(stats, ' ')}"
 
 
@@ -83,6 +82,8 @@ def fare(report: RunReport, pace: Pace) -> str:
         waiting = report.progress.scoring
         verb = "waits" if len(waiting) == 1 else "wait"
         parts.append(f"{len(waiting)} {verb} for {waits_in_words(waiting)}")
+    if summary.scored is not None and summary.scored.not_judged:
+        parts.append(f"{summary.scored.not_judged} could not be judged")
     if summary.error_count:
         parts.append(f"{summary.error_count} with errors")
     if told := standing(report):
@@ -104,8 +105,3 @@ def clock(seconds: float) -> str:
     minutes, second = divmod(whole, 60)
     hours, minute = divmod(minutes, 60)
     return f"{hours}:{minute:02d}:{second:02d}" if hours else f"{minute}:{second:02d}"
-
-
-def interval(stats: MetricStats | Estimate, before: str = "") -> str:
-    """The 95 % interval, or nothing where there is none."""
-    return f"{before}[{number(stats.ci95[0])}, {number(stats.ci95[1])}]" if stats.ci95 else ""

@@ -7,15 +7,15 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from engine.cli.output import put, put_table, put_wrapped, say
-from engine.cli.progress import clock, interval
-from engine.figures import count, labelled, measure, number
+from engine.cli.progress import clock
+from engine.figures import count, interval, labelled, measure, number
+from engine.report.words import lacking
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
     from engine.control.results import Results
     from engine.statistics.budget import Headline
     from engine.statistics.intervals import Estimate
-    from engine.statistics.missingness import Missingness
     from engine.statistics.repeats import Repeats
     from engine.statistics.tables import TaskTable
     from engine.store.records import EpisodeRow
@@ -78,7 +78,7 @@ def _put_headline(found: Headline) -> None:
     where = f", in {shown.groups} {shown.by}s" if shown.by else ""
     if shown.by == "episode":
         where = f", the repeats of {shown.groups}"
-    known = f"95 % interval {interval(shown)}" if shown.ci95 else "no interval"
+    known = f"95 % interval {interval(shown)}" if shown.ci95 else interval(shown) or "no interval"
     put_wrapped(
         f"{found.metric} {measure(found.metric, shown.mean)}, {known}, from {missing.measured} of"
         f" {count(missing.planned, 'episode')}{where}",
@@ -91,18 +91,7 @@ def _put_headline(found: Headline) -> None:
                 f"; were they all the worst or the best, it would be {number(missing.worst)} or"
                 f" {number(missing.best)}"
             )
-        put_wrapped(f"{missing.planned - missing.measured} without it: {_lacking(missing)}{bounds}", "yellow")
-
-
-def _lacking(missing: Missingness) -> str:
-    """What became of the episodes without a number: ``2 errored (1 infra), 1 not run``."""
-    counts = [
-        (missing.errored, f"errored ({missing.infra} infra)" if missing.infra else "errored"),
-        (missing.unmeasured, "unmeasured"),
-        (missing.cancelled, "cancelled"),
-        (missing.not_run, "not run"),
-    ]
-    return ", ".join(f"{count} {kind}" for count, kind in counts if count) or "none"
+        put_wrapped(f"{missing.planned - missing.measured} without it: {lacking(missing)}{bounds}", "yellow")
 
 
 def _put_tasks(table: TaskTable) -> None:
@@ -111,7 +100,7 @@ def _put_tasks(table: TaskTable) -> None:
     put_table(
         [f"{labelled(table.metric)} by task", "mean", "95 % interval", "n", "without it"],
         [
-            *([line.task, *_cells(line.estimate), _lacking(line.missing)] for line in table.tasks),
+            *([line.task, *_cells(line.estimate), lacking(line.missing)] for line in table.tasks),
             *([name, *_cells(found), ""] for name, found in means),
         ],
     )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from engine.cli.output import Cell, put, put_table, put_wrapped
-from engine.figures import count, measure
-from engine.store.scores import Measured, Score, Unmeasured
+from engine.figures import count
+from engine.report.words import score_in_words
+from engine.store.scores import Measured
+from engine.store.scoring_tally import not_judged_in_words, use_in_words
 
 if TYPE_CHECKING:
     from engine.control.scoring_report import ScoringReport
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 LONGEST_TOLD = 2000
 """Characters of a reason; all of it is in the episode's row."""
-COLOURS = {"succeeded": "green", "partial": "yellow", "failed": "red"}
+COLOURS = {"succeeded": "green", "pending": "cyan", "partial": "yellow", "failed": "red"}
 
 
 def verdict_of(row: EpisodeRow) -> Cell:
@@ -47,11 +48,17 @@ def put_scoring(report: ScoringReport, run: str) -> None:
     if report.unmeasured:
         told = ", ".join(f"{metric} in {n}" for metric, n in report.unmeasured.items())
         rows.append(["not measured", told])
+    if report.tally.not_judged:
+        rows.append(["not judged", not_judged_in_words(report.tally)])
+    if report.degraded:
+        rows.append(["traces", f"{report.degraded} graded without: it could not be fetched"])
     if report.not_collected:
         rows.append(["traces", f"{report.not_collected} could not be fetched"])
     if report.pending:
         now = waits_in_words(report.waiting)
         rows.append(["waiting", count(report.pending, "episode") + (f": {now}" if now else "")])
+    if report.tally.judges_used.asked:
+        rows.append(["judges took", use_in_words(report.tally.judges_used)])
     put_table(["scoring", ""], rows)
     if report.left == "backend":
         put_wrapped("The backend fetches their traces, and goes on with them by itself.")
@@ -65,14 +72,13 @@ def put_scoring(report: ScoringReport, run: str) -> None:
 
 
 def _sink(report: SinkReport) -> list[str | Cell]:
-    sent = sum(case.error is None for case in report.cases)
     warned = sum(case.warning is not None for case in report.cases)
     told = [report.message, f"{warned} with a warning" if warned else ""]
     return [
         f"{report.name} ({report.sink})",
-        Cell(report.status, COLOURS[report.status]),
-        f"{sent}/{len(report.cases)}",
-        report.url or "-",
+        Cell(report.status, COLOURS.get(report.status)),
+        f"{report.sent}/{report.total}",
+        report.url or report.where or "-",
         "; ".join(filter(None, told)),
     ]
 
@@ -85,45 +91,33 @@ def put_episode(row: EpisodeRow) -> None:
     verdict = verdict_of(row)
     put(f"verdict: {verdict.text}", verdict.colour)
     for line, colour in _lines(row):
-        put(textwrap.shorten(line, LONGEST_TOLD, placeholder=" …"), colour)
+        put(_cut(line), colour)
+
+
+def _cut(line: str) -> str:
+    left = len(line) - LONGEST_TOLD
+    return line if left <= 0 else f"{line[:LONGEST_TOLD]} [… {count(left, 'character')} left out]"
 
 
 def _lines(row: EpisodeRow) -> Iterator[tuple[str, str | None]]:
     for score in row.scores:
         colour = None if isinstance(score, Measured) else "yellow"
-        yield f"{score.metric}: {score_in_words(score)}", colour
+        by = "" if score.grader_id == score.metric else f" by {score.grader_id}"
+        yield f"{score.metric}{by}: {score_in_words(score)}", colour
     failure = row.failure or {}
     if failure.get("stage") in ("collect", "grade"):
         yield f"{failure['stage']}: {failure.get('message', '')}", "yellow"
+    known = {failure.get("message")}
     for stage in row.stages:
-        if stage.error and stage.name == "snapshot":
+        if stage.error and stage.error not in known and not stage.name.startswith(("judge:", "export:")):
+            known.add(stage.error)
             yield f"{stage.name}: {stage.error}", "yellow"
+    if row.judges_used is not None and row.judges_used.asked:
+        yield f"judges took {use_in_words(row.judges_used)}", None
     for outcome in row.exports:
         where = f"exported to {outcome.name} ({outcome.sink})"
         if outcome.error is not None:
             yield f"{where}: {outcome.error}", "red"
         else:
-            told = filter(None, (outcome.url or outcome.external_id, outcome.warning))
+            told = filter(None, (outcome.url or outcome.where or outcome.external_id, outcome.warning))
             yield f"{where}: {', '.join(told) or 'done'}", None
-
-
-def score_in_words(score: Score) -> str:
-    """``0.750, pass: it went straight there``; ``not measured (grader_timeout, may be tried again): …``."""
-    if isinstance(score, Measured):
-        judged = {True: ", pass", False: ", fail", None: ""}[score.passed]
-        said = f"{measure(score.metric, score.value)}{judged}" + (f" ({score.label})" if score.label else "")
-    elif isinstance(score, Unmeasured):
-        again = ", may be tried again" if score.retryable else ""
-        said = f"not measured ({score.reason}{again})"
-    else:
-        said = f"invalid ({score.reason})"
-    return said + (f": {reason}" if (reason := reason_of(score)) else "")
-
-
-def reason_of(score: Score) -> str:
-    """Why, on one line; what is no text as JSON."""
-    if score.detail is None or isinstance(score.detail, str):
-        return " ".join((score.detail or "").split())
-    from engine.store.strict_json import encode
-
-    return encode(score.detail).decode()

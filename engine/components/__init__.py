@@ -13,10 +13,27 @@ from engine.components.bases import (
 )
 from engine.components.context import NodeContext
 from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelField
-from engine.components.errors import StopExecution
+from engine.components.errors import OutsideFailure, StopExecution
 from engine.components.firelist import DynamicFireListNode, FireList, FireSpec
+from engine.components.requirements import (
+    Requirement,
+    foreign_imports,
+    needs_module,
+    needs_path,
+    needs_program,
+)
+from engine.components.stage import (
+    TRIGGER,
+    EvaluateTool,
+    ResetTool,
+    Stage,
+    StageNodeSet,
+    StagePanel,
+    StageTool,
+)
 
 __all__ = [
+    "TRIGGER",
     "BaseCanvasNode",
     "BaseEnvPanel",
     "BaseNodeSet",
@@ -26,12 +43,24 @@ __all__ = [
     "DynamicFireListNode",
     "EnvPanelAction",
     "EnvPanelField",
+    "EvaluateTool",
     "FireList",
     "FireSpec",
     "NodeContext",
     "NodeUIConfig",
+    "OutsideFailure",
     "PortDef",
+    "Requirement",
+    "ResetTool",
+    "Stage",
+    "StageNodeSet",
+    "StagePanel",
+    "StageTool",
     "StateDef",
     "StopExecution",
     "conda_env_python",
+    "foreign_imports",
+    "needs_module",
+    "needs_path",
+    "needs_program",
 ]

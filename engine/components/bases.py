@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from engine.components.requirements import Requirement
+
 
 @dataclass
 class PortDef:
@@ -186,6 +188,11 @@ class BaseNodeSet(ABC):
 
     def get_containers(self) -> list[ContainerDef]:
         """Containers that live in this nodeset's process."""
+        return []
+
+    def requirements(self) -> list[Requirement]:
+        """What it needs of the machine, and whether that is there; ``evaltower doctor`` asks, in a process
+        under ``server_python``, so that it may import what it likes."""
         return []
 
     async def initialize(self, **kwargs: Any) -> None:

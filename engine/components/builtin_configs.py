@@ -109,6 +109,7 @@ _FIELDS: dict[str, dict[str, _Field]] = {
         "temperature": _NUMBER,
         "max_tokens": _Field("a whole number from 1 on", _whole(1)),
         "stop": _Field("text, or a list of texts", _is_stop),
+        "schema": _Field("a JSON schema, as an object", lambda value: isinstance(value, dict)),
         "n": _Field(f"a whole number from 1 to {MOST_SAMPLES}", _whole(1, MOST_SAMPLES)),
         "mode": _one_of(MODES),
         "image_detail": _one_of(IMAGE_DETAILS),

@@ -58,6 +58,7 @@ class NodesetManifest(Struct, frozen=True, kw_only=True):
     ``panel`` ``{name, display_name, fields[], actions[]}``; ``containers`` definitions as in a graph file;
     ``graphs`` the saved graphs beside it; ``workspaces`` where else its ``workspace.…`` imports may lie.
     ``server_image``: AgentCanvas runs it in this Docker image, so that here it can only be borrowed.
+    ``has_requirements``: it can say what it needs of the machine.
     """
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$")]
@@ -82,6 +83,7 @@ class NodesetManifest(Struct, frozen=True, kw_only=True):
     start_deadline_sec: Seconds = 300.0
     first_reset_deadline_sec: Seconds = 300.0
     reset_deadline_sec: Seconds = 120.0
+    has_requirements: bool = False
     panel: dict[str, Any] | None = None
     containers: tuple[dict[str, Any], ...] = ()
     tools: dict[str, ToolManifest] = {}

@@ -40,6 +40,12 @@ class HostFailure(Exception):
         self.detail = detail
 
 
+class OutsideFailure(HostFailure):
+    """What a nodeset relies on outside its process failed, as one of its nodes says: its process is fine."""
+
+    termination: Literal["timeout", "env_crash", "exception"] = "exception"
+
+
 class HostTimeout(HostFailure):
     """A call outlived its deadline. The host is killed and never used again."""
 

@@ -125,7 +125,8 @@ def _is_wanted(entry: Path) -> bool:
 
 
 def _mentions(source: Path) -> bool:
-    return b"BaseNodeSet" in _content(source)
+    content = _content(source)
+    return b"BaseNodeSet" in content or b"StageNodeSet" in content
 
 
 def _content(source: Path) -> bytes:

@@ -13,8 +13,10 @@ from pathlib import Path
 
 import psutil
 
-from engine.components.catalog import Catalog
+from engine.components.catalog import Catalog, NodesetManifest
+from engine.components.requirements import Requirement
 from engine.control.reports import DoctorItem
+from engine.hosting.asking import ask_requirements
 from engine.scheduling.ledger import own_backends
 from engine.store.backend_lock import live_backend
 from engine.store.runs import list_runs
@@ -175,8 +177,11 @@ def _nodesets(catalog: Catalog) -> list[DoctorItem]:
         DoctorItem(name="nodeset failed to load", state="warning", detail=f"{failure.path}: {failure.error}")
         for failure in catalog.failures
     ]
+    asked: list[NodesetManifest] = []
     for name, manifest in sorted(catalog.nodesets.items()):
-        if manifest.server_python and not os.access(manifest.server_python, os.X_OK):
+        if not manifest.server_python or os.access(manifest.server_python, os.X_OK):
+            asked += [manifest] if manifest.has_requirements or manifest.server_python else []
+        else:
             items.append(
                 DoctorItem(
                     name=f"interpreter of {name}",
@@ -185,7 +190,21 @@ def _nodesets(catalog: Catalog) -> list[DoctorItem]:
                     remedy="install it, or point the nodeset's _PYTHON variable at another",
                 )
             )
+    for manifest, needs in zip(asked, ask_requirements(asked), strict=True):
+        items += _needs(manifest, needs)
     return items
+
+
+def _needs(manifest: NodesetManifest, needs: list[Requirement]) -> list[DoctorItem]:
+    """One line where all is there; else one for each thing that is not."""
+    name, python = f"needs of {manifest.name}", manifest.server_python or sys.executable
+    missing = [
+        DoctorItem(name=name, state="warning", detail=f"{need.what}: {need.found}", remedy=need.remedy)
+        for need in needs
+        if not need.met
+    ]
+    found = ", ".join(f"{need.what} {need.found}" for need in needs)
+    return missing or [DoctorItem(name=name, state="ok", detail=f"{python}: {found}")]
 
 
 def _profiles(root: Path) -> list[DoctorItem]:

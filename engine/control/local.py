@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -94,8 +94,12 @@ class LocalControl(Reader):
     def resume(self, run: str, *, errors: bool = False) -> None:
         self._queue_again(run, lambda found: reopen(found, errors=errors))
 
-    def rescore(self, run: str, scoring: Mapping[str, Any] | None = None) -> None:
-        spec = self._queue_again(run, lambda found: reopen_to_score(self.root, found, scoring))
+    def rescore(
+        self, run: str, scoring: Mapping[str, Any] | None = None, caller_secrets: Collection[str] = ()
+    ) -> None:
+        spec = self._queue_again(
+            run, lambda found: reopen_to_score(self.root, found, scoring, caller_secrets)
+        )
         self._tell_what_scoring_lacks(spec)
 
     def _queue_again(self, run: str, reopened: Callable[[RunDir], Spec]) -> Spec:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from engine.control.reports import NotFoundError, RunReport
+from engine.scoring.asked import wants_verdicts
 from engine.statistics.budget import budget_of
 from engine.store.episode_folders import find_episode_folders
 from engine.store.records import EpisodeFile, EpisodeRow
@@ -30,6 +31,7 @@ def light_report(view: RunView) -> RunReport:
         label=view.label,
         summary=view.head,
         error_budget=budget_of(view.scoring),
+        wants_verdicts=wants_verdicts(view.scoring),
     )
 
 

@@ -20,7 +20,7 @@ from engine.control.reports import (
     UntrustedHooksError,
 )
 from engine.control.requests import dependency_problems, request_problems, unused_servers
-from engine.control.scoring import chosen_scoring, problems_of
+from engine.control.scoring import chosen_scoring, out_of_reach, problems_of
 from engine.control.selections import selection_problems
 from engine.graph.model import Problem
 from engine.graph.read import dump_graph
@@ -59,7 +59,7 @@ def plan_run(root: Path, request: StartRequest) -> RunPlan:
         raise RefusedError(problems) from None
     problems += [*prepared.errors, *checking.workspace_hooks(root, request.sources)[1]]
     scoring, unfit = _scoring(root, request, prepared.source)
-    problems += unfit
+    problems += [*unfit, *out_of_reach(root, scoring, request.caller_secrets)]
     if prepared.graph is not None:
         problems += unused_servers(request.servers, needed_nodesets(prepared.graph))
         problems += selection_problems(prepared.graph, catalog, request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -66,10 +66,13 @@ class Control(Protocol):
         """Queue a run again for the episodes that have no finished row; ``errors``: for those of class
         ``infra``, too. StillAliveError while it is queued or runs."""
 
-    def rescore(self, run: str, scoring: Mapping[str, Any] | None = None) -> None:
+    def rescore(
+        self, run: str, scoring: Mapping[str, Any] | None = None, caller_secrets: Collection[str] = ()
+    ) -> None:
         """Queue a run that has ended to be scored again, without playing anything: traces that could not be
         fetched, graders that do not need the environment, judges, exports that have not succeeded.
-        ``scoring``: in place of what it was scored with. StillAliveError while it is queued or runs."""
+        ``scoring``: in place of what it was scored with. ``caller_secrets``: as of a start. StillAliveError
+        while it is queued or runs."""
 
     def delete(self, run: str) -> None:
         """Remove a run's folder. StillAliveError while it is queued or runs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -26,6 +26,7 @@ from engine.control.reports import NOTHING_MORE, RefusedError, Sources, StartReq
 from engine.control.scoring import NOT_SCORED, checked_beside
 from engine.graph.model import Problem
 from engine.scheduling.need import Priority
+from engine.scoring.secrets import set_in
 
 _EVAL = "/api/eval/v2"
 _SYSTEM = "/api/system"
@@ -51,7 +52,7 @@ class RemoteControl(Reader):
         self._caller = caller
 
     def start(self, request: StartRequest) -> str:
-        return self._post(f"{_EVAL}/start", _whole(self.root, request), _Started).run_id
+        return self._post(f"{_EVAL}/start", _with_secrets(_whole(self.root, request)), _Started).run_id
 
     def cancel(self, run: str, grace_sec: float | None = None) -> CancelReport:
         return self._post(f"{self._run(run)}/cancel", {"grace_sec": grace_sec}, CancelReport)
@@ -59,8 +60,11 @@ class RemoteControl(Reader):
     def resume(self, run: str, *, errors: bool = False) -> None:
         self._post(f"{self._run(run)}/resume", {"errors": errors})
 
-    def rescore(self, run: str, scoring: Mapping[str, Any] | None = None) -> None:
-        self._post(f"{self._run(run)}/rescore", {"scoring": scoring})
+    def rescore(
+        self, run: str, scoring: Mapping[str, Any] | None = None, caller_secrets: Collection[str] = ()
+    ) -> None:
+        told = {"scoring": scoring, "caller_secrets": [*caller_secrets, *set_in()]}
+        self._post(f"{self._run(run)}/rescore", told)
 
     def delete(self, run: str) -> None:
         self._caller.call("DELETE", self._run(run))
@@ -111,7 +115,7 @@ class RemoteControl(Reader):
         return self._post(f"{_NODESETS}/{quote(nodeset, safe='')}/unload", {}, ServerReport)
 
     def play(self, request: StartRequest) -> str:
-        return self._post(f"{_EVAL}/play", _whole(self.root, request), _Started).run_id
+        return self._post(f"{_EVAL}/play", _with_secrets(_whole(self.root, request)), _Started).run_id
 
     def play_state(self, run: str) -> PlayReport:
         return self._get(self._play(run), PlayReport)
@@ -154,6 +158,11 @@ def open_remote(root: Path) -> Iterator[RemoteControl]:
     """The verbs for a root, as long as they are needed."""
     with Caller(root) as caller:
         yield RemoteControl(root, caller)
+
+
+def _with_secrets(request: StartRequest) -> StartRequest:
+    """The request, and the names of the secrets that are set here: the run has the backend's, not these."""
+    return msgspec.structs.replace(request, caller_secrets=[*request.caller_secrets, *set_in()])
 
 
 def _whole(root: Path, request: StartRequest) -> StartRequest:

@@ -10,7 +10,15 @@ from engine.graph.model import Problem
 from engine.scheduling.need import Priority
 from engine.statistics.budget import ERROR_BUDGET, headline_metric
 from engine.store.environment_record import EnvironmentRecord
-from engine.store.records import Determinism, EvalRequest, MetricStats, Progress, RunStatus, SummaryHead
+from engine.store.records import (
+    VERDICT,
+    Determinism,
+    EvalRequest,
+    MetricStats,
+    Progress,
+    RunStatus,
+    SummaryHead,
+)
 
 
 class ControlError(Exception):
@@ -76,8 +84,9 @@ class StartRequest(EvalRequest, kw_only=True):
     marginal_vram_mb: what it takes of a card's memory; None is unknown, 0 is no card. exclusive_gpu: alone on
     its card. gpus: UUIDs or labels of the cards to give it, all of them; [] is one of the scheduler's choice.
     depends_on: runs that must complete first. scoring: see scoring.md; {} is what the file beside the saved
-    graph says, where there is one. trust_hooks: the graph's hooks may run their commands, now and later. The
-    last three are those of Sources.
+    graph says, where there is one. caller_secrets: those that are set where the caller stands, by the names
+    of their variables; one of them that the run needs and would not have is a reason against the start.
+    trust_hooks: the graph's hooks may run their commands, now and later. The last three are those of Sources.
     """
 
     graph: dict[str, Any] | None = None
@@ -87,6 +96,7 @@ class StartRequest(EvalRequest, kw_only=True):
     gpus: list[str] = msgspec.field(default_factory=list)
     depends_on: list[str] = msgspec.field(default_factory=list)
     scoring: dict[str, Any] = msgspec.field(default_factory=dict)
+    caller_secrets: list[str] = msgspec.field(default_factory=list)
     trust_hooks: bool = False
     workspaces: list[str] = msgspec.field(default_factory=list)
     active_workspace_dir: str | None = None
@@ -167,16 +177,19 @@ class CheckReport(msgspec.Struct, kw_only=True):
 
 
 class Standing(msgspec.Struct, kw_only=True):
-    """The metric that stands for a run so far. withheld: too many episodes errored for it to be told."""
+    """The metric that stands for a run so far. lost: episodes that ended on their own and gave none, errors
+    among them; withheld: too many for it to be told."""
 
     metric: str
     stats: MetricStats
     errors: int
+    lost: int
     withheld: bool
 
 
 class RunReport(msgspec.Struct, kw_only=True):
     """A run as it stands. status: as its files and processes say together. stderr_tail: of an aborted run.
+    wants_verdicts: its episodes are to pass or fail by their scores.
 
     error_budget: the share of ended episodes that may give no number before a headline is withheld.
     """
@@ -187,6 +200,7 @@ class RunReport(msgspec.Struct, kw_only=True):
     label: str
     summary: SummaryHead
     error_budget: float = ERROR_BUDGET
+    wants_verdicts: bool = False
     progress: Progress | None = None
     environment: EnvironmentRecord | None = None
     stderr_tail: list[str] = []
@@ -197,13 +211,18 @@ class RunReport(msgspec.Struct, kw_only=True):
 
     @property
     def standing(self) -> Standing | None:
-        """None before anything was measured."""
-        name = headline_metric(self.summary.metric_stats)
+        """None before anything was measured, or is known not to be."""
+        found, errors = self.summary.metric_stats, self.summary.error_count
+        name = headline_metric([*found, *([VERDICT] if self.wants_verdicts else [])])
         if name is None:
             return None
-        stats, errors = self.summary.metric_stats[name], self.summary.error_count
-        withheld = errors > self.error_budget * (stats.n + errors)
-        return Standing(metric=name, stats=stats, errors=errors, withheld=withheld)
+        stats = found.get(name, MetricStats(mean=None, n=0))
+        scored = self.summary.scored
+        lost = errors + (scored.undecided if name == VERDICT and scored else 0)
+        if not stats.n + lost:
+            return None
+        withheld = not stats.n or lost > self.error_budget * (stats.n + lost)
+        return Standing(metric=name, stats=stats, errors=errors, lost=lost, withheld=withheld)
 
 
 class Difference(msgspec.Struct, kw_only=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import msgspec
 from engine.control.mending import NO_SPEC, job_of, summary_of
 from engine.control.reports import ConflictError, ControlError, RefusedError
 from engine.control.resuming import refuse_to_touch
-from engine.control.scoring import changed_graders, problems_of
+from engine.control.scoring import changed_graders, out_of_reach, problems_of
 from engine.scoring.reading import read_scoring
 from engine.scoring.spec import ScoringError
 from engine.store.atomic import write_json
@@ -22,15 +22,17 @@ from engine.store.rundir import RunDir, RunDirError
 from engine.store.runs import read_rows, view_run
 
 
-def reopen_to_score(root: Path, run: RunDir, scoring: Mapping[str, Any] | None) -> Spec:
+def reopen_to_score(
+    root: Path, run: RunDir, scoring: Mapping[str, Any] | None, caller_secrets: Collection[str] = ()
+) -> Spec:
     """Make the folder that of a run that waits to be scored again. Raises ControlError, with every problem of
-    ``scoring``; None is what the run was scored with."""
+    ``scoring``; None is what the run was scored with. ``caller_secrets``: as of a start."""
     refuse_to_touch(run)
     spec = _read_spec(run)
     asked = spec.scoring if scoring is None else dict(scoring)
     if not asked:
         raise ConflictError(f"run {run.run_id} was not scored: say how it is to be (--scoring FILE)")
-    problems = problems_of(root, asked)
+    problems = problems_of(root, asked) or out_of_reach(root, asked, caller_secrets)
     if problems or (problems := changed_graders(spec.scoring, asked)):
         raise RefusedError(problems)
     before = _ended_as(run)

@@ -7,14 +7,14 @@ from collections import Counter
 import msgspec
 
 from engine.control.reports import NotFoundError
+from engine.scoring.asked import wants_verdicts
 from engine.statistics.aggregate import aggregate
 from engine.statistics.budget import HEADLINES, Headline, budget_of, headline, headline_metric
 from engine.statistics.intervals import Estimate
-from engine.statistics.kinds import is_rate
 from engine.statistics.repeats import Repeats, repeats
 from engine.statistics.rows import column, settle
 from engine.statistics.tables import TaskTable, task_table
-from engine.store.records import EpisodeRow, EvalRequest, task_of
+from engine.store.records import VERDICT, EpisodeRow, EvalRequest, task_of
 from engine.store.rundir import RunDir
 from engine.store.runs import read_row_lines, view_run
 
@@ -32,16 +32,21 @@ class Results(msgspec.Struct, kw_only=True):
 
 
 def results_of(run: RunDir, metric: str | None = None) -> Results:
-    """The numbers so far. ``metric``: the headline's; NotFoundError where no episode has measured it."""
+    """The numbers so far. ``metric``: the headline's; NotFoundError where no episode has measured it.
+
+    A run whose episodes are to pass or fail stands by that, also where none could be told: another metric in
+    its place would hide it.
+    """
     view = view_run(run)
     lines = read_row_lines(run)
     rows, _ = settle(lines)
     metrics = aggregate(rows).stats
-    if metric is not None and metric not in metrics:
+    wanted = {VERDICT} if view.spec and wants_verdicts(view.spec.scoring) else set()
+    if metric is not None and metric not in metrics and metric not in wanted:
         known = ", ".join(metrics) or "none yet"
         raise NotFoundError(f"no episode of {run.run_id} has measured {metric!r}; measured: {known}")
     named = {name for row in rows for name in row.measures}  # also what was never finite
-    name = metric or headline_metric([*metrics, *sorted(named - metrics.keys())]) or HEADLINES[0]
+    name = metric or headline_metric([*metrics, *sorted((named | wanted) - metrics.keys())]) or HEADLINES[0]
     planned = _planned_by_task(view.spec.eval) if view.spec else {}
     several = len(planned.keys() | {row.task for row in rows}) > 1
     return Results(
@@ -62,6 +67,6 @@ def _planned_by_task(request: EvalRequest) -> dict[str, int]:
 
 
 def _repeats(rows: list[EpisodeRow], metric: str) -> Repeats | None:
-    if all(row.repeat == 1 for row in rows) or not is_rate(column(rows, metric).values, metric):
+    if all(row.repeat == 1 for row in rows) or not column(rows, metric).is_rate(metric):
         return None
     return repeats(rows, metric)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from engine.models.errors import ProfileError
 from engine.models.profiles import pick
 from engine.scoring.graders import make_grader
 from engine.scoring.reading import read_scoring, scoring_problems
-from engine.scoring.secrets import Secrets, SecretsError
+from engine.scoring.secrets import FILE, Secrets, SecretsError, variable
 from engine.scoring.spec import ScoringError, ScoringSpec
 from engine.store.profile import Profile
 from engine.store.settings import SettingsError, read_settings
@@ -76,14 +77,26 @@ def warnings_of(root: Path, scoring: Mapping[str, Any]) -> list[Problem]:
     there. ``scoring`` has no problems."""
     if not scoring:
         return []
-    spec, secrets = read_scoring(scoring), Secrets(root)
-    named = [("scoring.trace", spec.trace.auth_secret)]
-    named += [(f"scoring.sinks[{place}]", sink.auth_secret) for place, sink in enumerate(spec.sinks)]
-    found = []
-    for where, name in named:
-        if told := _lacking(secrets, name):
-            found.append(Problem("no-secret", f"{where}.auth_secret", told, severity="warning"))
-    return found
+    return [
+        Problem("no-secret", where, told, severity="warning")
+        for where, _, told in _lacking(root, read_scoring(scoring))
+    ]
+
+
+def out_of_reach(root: Path, scoring: Mapping[str, Any], caller_secrets: Collection[str]) -> list[Problem]:
+    """Secrets that whoever asks has set, by the names of their variables, and that the run would not have:
+    they were meant to be used."""
+    try:
+        lacking = _lacking(root, read_scoring(scoring))
+    except ScoringError:
+        return []
+    told = "{} is set here, and not for the backend, process {}, whose environment the run has"
+    remedy = f"add {{!r}} to {FILE} (mode 0600), or end the backend and start it where the variable is set"
+    return [
+        Problem("no-secret", where, told.format(variable(name), os.getpid()), remedy.format(name))
+        for where, name, _ in lacking
+        if variable(name) in caller_secrets
+    ]
 
 
 def changed_graders(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[Problem]:
@@ -145,12 +158,21 @@ def _missing_profiles(root: Path, spec: ScoringSpec) -> list[Missing]:
     return list(missing.values())
 
 
-def _lacking(secrets: Secrets, name: str) -> str:
-    """Why there is no such secret; empty where there is one, or none is asked for."""
-    try:
-        return secrets.missing(name) if name and secrets.get(name) is None else ""
-    except SecretsError as error:
-        return str(error)
+def _lacking(root: Path, spec: ScoringSpec) -> list[tuple[str, str, str]]:
+    """(The field, the name, why there is no such secret) of each that is asked for and not there."""
+    secrets = Secrets(root)
+    named = [("scoring.trace.auth_secret", spec.trace.auth_secret)]
+    named += [
+        (f"scoring.sinks[{place}].auth_secret", sink.auth_secret) for place, sink in enumerate(spec.sinks)
+    ]
+    found = []
+    for where, name in named:
+        try:
+            if name and secrets.get(name) is None:
+                found.append((where, name, secrets.missing(name)))
+        except SecretsError as error:
+            found.append((where, name, str(error)))
+    return found
 
 
 def _profiles(root: Path) -> Mapping[str, Profile]:

@@ -8,13 +8,15 @@ from typing import Literal
 
 import msgspec
 
+from engine.scoring.collecting import does_without_trace, failed_to_collect
 from engine.scoring.exporting import SinkReport, fold_exports
 from engine.scoring.reading import read_scoring
 from engine.scoring.spec import ScoringError, SinkSpec
 from engine.store.records import EpisodeRow, EpisodeWaits, RunStatus
 from engine.store.rundir import RunDir, RunDirError
 from engine.store.runs import read_rows, view_run
-from engine.store.scores import Measured, Unmeasured
+from engine.store.scores import Measured, ScoringTally, Unmeasured
+from engine.store.scoring_tally import scoring_tally
 
 AT_ITS_END = ("completed", "error")
 """How a run stands that the backend takes up by itself, where that fetches its traces."""
@@ -24,10 +26,11 @@ class ScoringReport(msgspec.Struct, kw_only=True):
     """passed, failed, undecided: episodes with final scores, by their verdict. pending: the others.
     waiting: what each of those waits for that a running process has taken up, the longest wait first.
     unmeasured: metric → episodes in which it was asked for and not measured. retryable: episodes of which
-    another attempt may measure more. not_collected: episodes whose trace could not be fetched.
-    in_backend: the backend goes on with those that are pending, by itself, once the run has ended. left:
-    who or what does what an ended run has left undone: the backend, by itself, a resume, or a rescore; ""
-    where nothing is left. sinks: what came of the exports to each."""
+    another attempt may measure more. not_collected: episodes whose trace could not be fetched, and that wait
+    for it; degraded: those that were graded without it, as was asked for. tally: what judges did, and did
+    not, and took. in_backend: the backend goes on with those that are pending, by itself, once the run has
+    ended. left: who or what does what an ended run has left undone: the backend, by itself, a resume, or a
+    rescore; "" where nothing is left. sinks: what came of the exports to each."""
 
     passed: int = 0
     failed: int = 0
@@ -37,6 +40,8 @@ class ScoringReport(msgspec.Struct, kw_only=True):
     unmeasured: dict[str, int] = {}
     retryable: int = 0
     not_collected: int = 0
+    degraded: int = 0
+    tally: ScoringTally = ScoringTally()
     in_backend: bool = False
     left: Literal["", "backend", "resume", "rescore"] = ""
     sinks: list[SinkReport] = []
@@ -88,7 +93,9 @@ def report_of(rows: Sequence[EpisodeRow], status: RunStatus, sinks: Sequence[Sin
         retryable=sum(
             any(isinstance(score, Unmeasured) and score.retryable for score in row.scores) for row in scored
         ),
-        not_collected=sum((row.failure or {}).get("stage") == "collect" for row in scored),
+        not_collected=sum(failed_to_collect(row) for row in scored),
+        degraded=sum(does_without_trace(row) for row in scored),
+        tally=scoring_tally(scored) or ScoringTally(),
         sinks=fold_exports(scored, sinks),
     )
     report.left = _left(report, status)
@@ -102,5 +109,5 @@ def _left(report: ScoringReport, status: RunStatus) -> Literal["", "resume", "re
         return ""
     if report.pending and status != "completed":
         return "resume"
-    unsent = any(sink.status != "succeeded" for sink in report.sinks)
+    unsent = any(sink.is_left for sink in report.sinks)
     return "rescore" if report.pending or report.retryable or report.not_collected or unsent else ""

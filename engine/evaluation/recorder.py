@@ -204,6 +204,7 @@ class Recorder:
     def _write_progress(self) -> None:
         self.progress.updated_at = now_iso()
         self.progress.scoring = self.waiting()
+        self.progress.scored = self.summary.scored
         self._write(self._run.progress, self.progress, durable=False)
 
     def _fold_rows(self) -> None:

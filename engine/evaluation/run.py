@@ -189,7 +189,9 @@ class Run:
             await self._recorder.write(self._run.control, address)
         self._recorder.show(activity="starting " + ", ".join(loaded.nodesets))
         await self._hosts.start(loaded.nodesets, before)
-        metadata = await self._hosts.metadata(loaded.env, self._request.selectors)
+        asked = {"dataset": self._request.dataset, "split": self._request.split, **self._request.selectors}
+        told = {name: value for name, value in asked.items() if value != ""}
+        metadata = await self._hosts.metadata(loaded.env, told)
         self._summary.config.split = choose_split(self._request.split, loaded.plan.graph.eval_split, metadata)
         planned = plan_request(self._request, self._summary.config.split, metadata)
         await self._write_environment(self._hosts, loaded.chat)

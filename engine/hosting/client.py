@@ -18,6 +18,7 @@ from engine.components.errors import (
     HostTimeout,
     HostUnreached,
     NodeRaised,
+    OutsideFailure,
     StopExecution,
 )
 from engine.components.firelist import FireList, FireSpec
@@ -37,17 +38,21 @@ class Timing(msgspec.Struct):
 
 
 class RemoteError(msgspec.Struct):
-    """An exception of the nodeset's code. ``kind``: ``raised``, ``stop`` or ``bad_output``."""
+    """An exception of the nodeset's code. ``kind``: ``raised``, ``stop``, ``infra`` or ``bad_output``."""
 
     type: str
     message: str
     trace: str = ""
     kind: str = "raised"
 
-    def exception(self, inner_log: list[dict[str, Any]] | None = None) -> StopExecution | NodeRaised:
+    def exception(
+        self, inner_log: list[dict[str, Any]] | None = None
+    ) -> StopExecution | OutsideFailure | NodeRaised:
         """The same, to be raised here."""
         if self.kind == "stop":
             return StopExecution(self.message)
+        if self.kind == "infra":
+            return OutsideFailure(self.message)
         return NodeRaised(f"{self.type}: {self.message}", self.trace, inner_log)
 
 

@@ -2,11 +2,13 @@
 
     PYTHON host.py --nodeset PATH --name NAME --socket PATH --ready-fd N --lifeline-fd M [--run ID]
     PYTHON host.py --nodeset PATH --name NAME --port N
+    PYTHON host.py --nodeset PATH --name NAME --requirements
 
 Serves HTTP on the Unix socket (see ``host_server``). Says once, on the ready descriptor and as one line of
 JSON, ``{"url", "pid"}`` or ``{"error", "trace"}``. Whoever starts it gives it a session of its own; the
 kernel ends its process group when the lifeline's other end is closed, even while the nodeset holds the GIL.
-With a port it is one's own to start and to stop, and says its line on stdout.
+With a port it is one's own to start and to stop, and says its line on stdout. With --requirements it serves
+nothing: it says on stdout what the nodeset needs of this machine, and what of that is there.
 """
 
 from __future__ import annotations
@@ -68,6 +70,9 @@ def main() -> None:
     sys.path[:] = [folder for folder in sys.path if Path(folder).resolve() != _HERE]
     sys.meta_path.insert(0, _EngineFinder)
     arguments = _arguments()
+    if arguments.requirements:
+        _say_requirements(arguments)
+        return
     if arguments.socket is not None:
         for fd in (arguments.ready_fd, arguments.lifeline_fd):
             os.set_inheritable(fd, False)
@@ -89,6 +94,18 @@ def main() -> None:
         sys.exit(1)  # its parent has the traceback; a second one would bury what was printed
 
 
+def _say_requirements(arguments: argparse.Namespace) -> None:
+    """On stdout, which what the nodeset imports must not write to."""
+    answer = os.dup(1)
+    os.dup2(2, 1)
+    from engine.hosting.host_requirements import requirements_line
+
+    with os.fdopen(answer, "w") as stream:
+        stream.write(requirements_line(arguments.nodeset, arguments.name, arguments.workspace))
+        stream.flush()
+        os._exit(0)  # not waiting for threads that what it imported may have started
+
+
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Hosts one nodeset; started by Evaltower.")
     parser.add_argument("--nodeset", required=True, help="its file or folder")
@@ -99,6 +116,7 @@ def _arguments() -> argparse.Namespace:
     place = parser.add_mutually_exclusive_group(required=True)
     place.add_argument("--socket", help="path of the Unix socket to serve on")
     place.add_argument("--port", type=int, help="port of 127.0.0.1 to serve on; 0 for a free one")
+    place.add_argument("--requirements", action="store_true", help="say what it needs, as JSON, and end")
     parser.add_argument("--ready-fd", type=int)
     parser.add_argument("--lifeline-fd", type=int)
     parser.add_argument("--run", default="", help="the run that it belongs to")

@@ -41,6 +41,7 @@ _TORCH_FLAGS = (
     ("backends.cudnn", "deterministic", True),
 )
 _CAPABILITIES = ("avx512f", "avx2", "avx", "sse4_2", "asimd")
+_MODEL_LIBRARIES = ("onnxruntime", "stable_baselines3", "transformers")
 _BLAS = re.compile(
     r"/((?:lib)?[^/\s]*(?:blas|mkl_core|mkl_rt|blis)[^/\s]*\.(?:so|dylib)[^/\s]*)$", re.MULTILINE
 )
@@ -100,6 +101,9 @@ def describe() -> dict[str, Any]:
     versions = {"python": platform.python_version(), "blas": _blas_libraries()}
     if numpy is not None:
         versions["numpy"] = numpy.__version__
+    for name in _MODEL_LIBRARIES:
+        if name in sys.modules:
+            versions[name] = sys.modules[name].__version__
     if torch is not None:
         versions["torch"] = torch.__version__
         if torch.cuda.is_initialized():

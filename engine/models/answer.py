@@ -44,13 +44,20 @@ class Usage(msgspec.Struct):
 class Answer(msgspec.Struct):
     """texts: one an answer, maybe empty. finish_reasons: beside them. model: as the server calls it.
 
-    usage: None where the server does not count. What the request cache keeps.
+    usage: None where the server does not count. refusals: what the model said instead of each text, "" where
+    it did not refuse; none at all where it never did. What the request cache keeps.
     """
 
     texts: list[str] = []
     finish_reasons: list[str | None] = []
     model: str = ""
     usage: Usage | None = None
+    refusals: list[str] = []
+
+    @property
+    def refusal(self) -> str:
+        """Why the first answer was refused; "" where it was not."""
+        return self.refusals[0] if self.refusals else ""
 
     def joined(self, more: Answer) -> Answer:
         """Both; tokens are known only where they are of both."""
@@ -59,11 +66,17 @@ class Answer(msgspec.Struct):
             [*self.finish_reasons, *more.finish_reasons],
             more.model,
             self.usage + more.usage if self.usage is not None and more.usage is not None else None,
+            [*self._all_refusals, *more._all_refusals] if self.refusals or more.refusals else [],
         )
+
+    @property
+    def _all_refusals(self) -> list[str]:
+        return self.refusals or [""] * len(self.texts)
 
 
 class _Message(msgspec.Struct):
     content: str | list[dict[str, Any]] | None = None
+    refusal: Any = None
 
 
 class _Choice(msgspec.Struct):
@@ -108,6 +121,7 @@ def read_answer(body: bytes, strike: Callable[[str], str]) -> Answer:
         ],
         model=strike(_clean(completion.model or "")),
         usage=_counted(completion.usage),
+        refusals=_refusals(completion.choices, strike),
     )
 
 
@@ -129,6 +143,12 @@ def _text(message: _Message) -> str:
     if isinstance(message.content, list):
         return "".join(str(part.get("text") or "") for part in message.content)
     return message.content or ""
+
+
+def _refusals(choices: list[_Choice], strike: Callable[[str], str]) -> list[str]:
+    said = [choice.message.refusal for choice in choices]
+    told = [strike(_clean(refusal)) if isinstance(refusal, str) else "" for refusal in said]
+    return told if any(told) else []
 
 
 def _clean(text: str) -> str:

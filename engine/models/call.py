@@ -7,15 +7,25 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Protocol
 
+import msgspec
+
 from engine.components.seeds import derive
 from engine.models.answer import Answer
 from engine.store.profile import Profile
 from engine.store.strict_json import encode
 
 
+def schema_format(schema: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """The ``response_format`` that holds an answer to a JSON schema; None for none."""
+    if not schema:
+        return None
+    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": dict(schema)}}
+
+
 @dataclass(frozen=True, slots=True)
 class ChatCall:
-    """One question. ``parameters``: ``temperature``, ``max_tokens``, ``stop``; only those that are set.
+    """One question. ``parameters``: those that are set of ``temperature``, ``max_tokens``, ``stop`` and
+    ``response_format``.
 
     ``n``: answers wanted. ``draw``: what two equal questions that are meant to get answers of their own
     differ in, an int in [0, 2**63): the key of the firing that asks.
@@ -64,6 +74,36 @@ class Reply:
     @property
     def from_cache(self) -> bool:
         return self.requests == 0
+
+    @property
+    def model(self) -> str:
+        """As the server calls it."""
+        return self.answer.model or str(self.parameters["model"])
+
+    @property
+    def cost(self) -> dict[str, Any]:
+        """``{prompt_tokens, completion_tokens, cached_tokens, usd}``, without what is not counted."""
+        usage = self.answer.usage
+        return {**(msgspec.structs.asdict(usage) if usage is not None else {}), "usd": self.cost_usd}
+
+    def told(self) -> dict[str, Any]:
+        """What a firing's inner log holds of it."""
+        return {
+            "profile": self.profile,
+            "model": self.model,
+            "parameters": self.parameters,
+            "finish_reasons": self.answer.finish_reasons,
+            "usage": {"requests": self.requests, "from_cache": self.from_cache, **self.cost},
+        }
+
+    def events(self, prompt: str, latency_ms: float) -> list[dict[str, Any]]:
+        """The call as trace events."""
+        call = {"profile": self.profile, "model": self.model, "cost": self.cost}
+        return [
+            {"kind": "message", "role": "user", "text": prompt},
+            {"kind": "llm_call", **call, "latency_ms": round(latency_ms, 3), "from_cache": self.from_cache},
+            *({"kind": "message", "role": "assistant", "text": text} for text in self.answer.texts),
+        ]
 
 
 class Chat(Protocol):

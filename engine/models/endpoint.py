@@ -95,7 +95,7 @@ class Endpoint:
                 continue
             answer = answer.joined(more) if answer is not None else more
             at_once = min(at_once, max(call.n - len(answer.texts), 1))
-        del answer.texts[call.n :], answer.finish_reasons[call.n :]
+        del answer.texts[call.n :], answer.finish_reasons[call.n :], answer.refusals[call.n :]
         return answer
 
     async def _post(self, body: bytes, draw: int, sent: _Sent) -> Answer:

@@ -16,9 +16,18 @@ from engine.scoring.collecting import collected, failed_to_collect, not_collecte
 from engine.scoring.evidence import read_evidence
 from engine.scoring.judging import Judged, without_verdict
 from engine.scoring.safe import grade_all, merge_in_order, unmeasured
-from engine.scoring.scored import Files, Means, Told, has_been, is_gradable, stage, with_scores
+from engine.scoring.scored import (
+    Files,
+    Means,
+    Told,
+    has_been,
+    is_gradable,
+    stage,
+    with_scores,
+    without_judges,
+)
 from engine.store.records import EpisodeRow
-from engine.store.scores import Measured, Score, Stage, stage_time
+from engine.store.scores import Measured, ModelUse, Score, Stage, stage_time, used_together
 
 INTERRUPTED = "GRADING_INTERRUPTED"
 
@@ -63,7 +72,7 @@ async def judge(means: Means, row: EpisodeRow, folder: Path, files: Files, told:
             told(row, name)
             answer = await _answer(row, name, answers)
             judged[name] = answer.scores
-            row = with_scores(row, [*graded, *_all_of(judged)], means.spec.verdict)
+            row = with_scores(means, row, [*graded, *_all_of(judged)])
             if answer.stage is not None:
                 _put(row, answer.stage)
                 await files.record(row, folder)
@@ -88,7 +97,7 @@ async def _missed(means: Means, row: EpisodeRow, folder: Path, files: Files) -> 
             "message": f"{told}; `evaltower resume --errors` plays it again",
         }
         row = msgspec.structs.replace(row, failure=failure)
-        row = with_scores(row, [*_merged(means, row, scores), *_of_judges(row)], means.spec.verdict)
+        row = with_scores(means, row, [*_merged(means, row, scores), *_of_judges(row)])
         _put(
             row,
             Stage(
@@ -117,14 +126,15 @@ def _without_evidence(means: Means, row: EpisodeRow) -> EpisodeRow:
         for judge in means.spec.judges
         for score in without_verdict(judge, "missing_evidence", why, retryable=retryable)
     ]
-    return with_scores(row, [*_merged(means, row, observed), *judged], means.spec.verdict)
+    row = msgspec.structs.replace(row, stages=without_judges(row.stages))
+    return with_scores(means, row, [*_merged(means, row, observed), *judged])
 
 
 async def _observed(means: Means, row: EpisodeRow, folder: Path) -> EpisodeRow:
     evidence = await asyncio.to_thread(read_evidence, row, folder)
     with stage(row, "observe"):
         graded = await grade_all(means.observers, evidence, None, means.spec.deadline_sec)
-    return with_scores(row, [*_merged(means, row, graded), *_of_judges(row)], means.spec.verdict)
+    return with_scores(means, row, [*_merged(means, row, graded), *_of_judges(row)])
 
 
 async def _answer(row: EpisodeRow, name: str, answers: AsyncIterator[Judged]) -> Judged:
@@ -139,12 +149,15 @@ async def _answer(row: EpisodeRow, name: str, answers: AsyncIterator[Judged]) ->
 
 
 def _put(row: EpisodeRow, done: Stage) -> None:
+    """In place of an earlier one of its name; what that took of a model was taken, and stays counted."""
     row.stages = [*(other for other in row.stages if other.name != done.name), done]
+    if done.used is not None:
+        row.judges_used = used_together([row.judges_used or ModelUse(), done.used])
 
 
 def _names(means: Means) -> list[str]:
     """What the judges' scores are called by, in order."""
-    return [f"judge:{judge.id}" for judge in means.spec.judges]
+    return [judge.called for judge in means.spec.judges]
 
 
 def _of_judges(row: EpisodeRow) -> list[Score]:

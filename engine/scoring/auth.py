@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import re
 
-STRUCK = "[secret]"
-
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9-]* +\S")
 
 
@@ -28,12 +26,3 @@ def auth_headers(kind: str, secret: str | None) -> dict[str, str]:
     if kind == "langfuse" and ":" in secret:
         return {"Authorization": "Basic " + base64.b64encode(secret.encode()).decode()}
     return {"Authorization": f"Bearer {secret}"}
-
-
-def strike(text: str, secret: str | None) -> str:
-    """``text`` without the secret, with or without its scheme."""
-    if secret is None:
-        return text
-    for form in (secret.strip(), secret.strip().rpartition(" ")[2]):
-        text = text.replace(form, STRUCK) if form else text
-    return text

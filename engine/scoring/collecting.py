@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from engine.scoring.collect import collect
+from engine.scoring.errors import CollectError
 from engine.scoring.evidence import TRACE, correlation_id, with_collected
 from engine.scoring.scored import Files, Means, stage
-from engine.scoring.sources.base import CollectError
 from engine.scoring.spans import Event
 from engine.store.records import EpisodeRow
 
@@ -23,20 +23,29 @@ COLLECT_FAILED = "TRACE_COLLECT_FAILED"
 
 
 async def collected(means: Means, row: EpisodeRow, folder: Path, files: Files) -> EpisodeRow:
-    """The row once its trace is in the episode's folder, or once it is clear that it cannot be had."""
-    key = correlation_id(means.run_id, folder)
+    """The row once its trace is in the episode's folder, or once it is clear that it cannot be had.
+
+    An empty trace is taken for what there is, and told in the row: a later one replaces it.
+    """
+    trace, key = means.spec.trace, correlation_id(means.run_id, folder)
+    nothing = f"{trace.kind} has no trace of {key}"
+    events: list[Event] = []
+    fault = ""
     with stage(row, "collect") as begun:
         try:
             events = await _fetched(means, key)
         except CollectError as error:
-            begun.error, begun.error_class = str(error), "infra"
-            begun.retryable = means.spec.trace.on_pull_error == "defer"
-    if begun.error is not None:
-        return await not_collected(means, row, folder, files, begun.error)
-    if not events and means.spec.trace.collect == "control-plane":
-        events = [{"kind": "error", "message": f"{means.spec.trace.kind} has no trace of {key}"}]
-    elif events and failed_to_collect(row):
-        row = msgspec.structs.replace(row, failure=None)
+            fault = str(error)
+            begun.error_class, begun.retryable = "infra", trace.on_pull_error == "defer"
+        begun.error = fault or (None if events else nothing)
+    if fault:
+        return await not_collected(means, row, folder, files, fault)
+    if failed_to_collect(row) and not events and trace.on_pull_error == "degrade":
+        return await not_collected(means, row, folder, files, nothing)
+    if not events and trace.collect == "control-plane":
+        events = [_told(nothing)]
+    elif events:
+        row = _healed(row)
     await put(folder, events, files)
     await files.record(row, folder)
     return row
@@ -45,10 +54,15 @@ async def collected(means: Means, row: EpisodeRow, folder: Path, files: Files) -
 async def not_collected(
     means: Means, row: EpisodeRow, folder: Path, files: Files, message: str, *, retryable: bool = True
 ) -> EpisodeRow:
-    """What a trace that cannot be had makes of the row: a failure to be mended, or an event that says so."""
+    """What a trace that cannot be had makes of the row: a failure to be mended; or, where grading is to go
+    on, an event."""
     log.warning("%s: its trace cannot be collected: %s", folder.name, message)
     if means.spec.trace.on_pull_error == "degrade":
-        await put(folder, [{"kind": "error", "message": message}], files)
+        await put(folder, [_told(message)], files)
+        row = _healed(row)
+        if not does_without_trace(row):
+            with stage(row, "collect") as begun:
+                begun.error, begun.error_class = message, "infra"
         return row
     failure = {
         "stage": "collect",
@@ -60,6 +74,15 @@ async def not_collected(
     return msgspec.structs.replace(
         row, failure=failure, trace_ref=trace_reference(means, correlation_id(means.run_id, folder))
     )
+
+
+def _told(message: str) -> Event:
+    return {"kind": "error", "message": message}
+
+
+def _healed(row: EpisodeRow) -> EpisodeRow:
+    """The row without an earlier failure to collect its trace."""
+    return msgspec.structs.replace(row, failure=None) if failed_to_collect(row) else row
 
 
 async def put(folder: Path, events: Sequence[Event], files: Files) -> None:
@@ -91,6 +114,12 @@ def trace_reference(means: Means, key: str) -> dict[str, Any]:
         "correlate": trace.correlate,
         **{name: value for name, value in asked.items() if value},
     }
+
+
+def does_without_trace(row: EpisodeRow) -> bool:
+    """Whether it was graded although its trace could not be had."""
+    failed = any(stage.name == "collect" and stage.error is not None for stage in row.stages)
+    return failed and not failed_to_collect(row)
 
 
 def failed_to_collect(row: EpisodeRow) -> bool:

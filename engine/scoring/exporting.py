@@ -26,26 +26,51 @@ EXPORT_SEC = 60.0
 log = logging.getLogger(__name__)
 
 
+SinkStatus = Literal["nothing sent", "pending", "succeeded", "partial", "failed"]
+
+
 class ExportedCase(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One episode at one sink; see :class:`engine.store.scores.ExportOutcome`."""
 
     identity: Identity
     external_id: str = ""
     url: str = ""
+    where: str = ""
     error: str | None = None
     warning: str | None = None
 
 
 class SinkReport(msgspec.Struct, kw_only=True):
-    """What came of one sink over a run. A warning does not make it less than succeeded. url: of the first
-    episode that has one. message: empty where all went well."""
+    """What came of one sink over a run. A warning does not make it less than succeeded.
+
+    cases: episodes that were exported, or failed to be. waiting: scored episodes that were not tried yet;
+    while there are any, it is ``pending``. url, where: of the first episode that has one. message: empty
+    where all went well.
+    """
 
     sink: str
     name: str
-    status: Literal["succeeded", "partial", "failed"]
+    status: SinkStatus
     url: str = ""
+    where: str = ""
     message: str = ""
+    waiting: int = 0
     cases: list[ExportedCase] = []
+
+    @property
+    def sent(self) -> int:
+        """Episodes that arrived."""
+        return sum(case.error is None for case in self.cases)
+
+    @property
+    def total(self) -> int:
+        """Episodes that were to arrive."""
+        return len(self.cases) + self.waiting
+
+    @property
+    def is_left(self) -> bool:
+        """Whether another attempt may bring more."""
+        return self.sent < self.total
 
 
 @dataclass(slots=True)
@@ -141,32 +166,46 @@ class Exporter:
 
 
 def fold_exports(rows: Iterable[EpisodeRow], sinks: Sequence[SinkSpec] = ()) -> list[SinkReport]:
-    """What came of each sink over the rows, in order. ``sinks``: those that were asked for, which are in the
-    answer even where no episode was exported to them."""
+    """What came of each sink over the rows, which are scored, in order. ``sinks``: those that were asked for,
+    which are in the answer even where no episode was exported to them."""
     found: dict[tuple[str, str], list[ExportedCase]] = {(sink.kind, sink.name): [] for sink in sinks}
-    for row in rows:
+    scored = list(rows)
+    for row in scored:
         for outcome in row.exports:
             case = ExportedCase(
                 identity=row.identity,
                 external_id=outcome.external_id,
                 url=outcome.url,
+                where=outcome.where,
                 error=outcome.error,
                 warning=outcome.warning,
             )
             found.setdefault((outcome.sink, outcome.name), []).append(case)
-    return [_report(kind, name, cases) for (kind, name), cases in found.items()]
+    return [_report(kind, name, cases, len(scored) - len(cases)) for (kind, name), cases in found.items()]
 
 
-def _report(kind: str, name: str, cases: list[ExportedCase]) -> SinkReport:
+def _report(kind: str, name: str, cases: list[ExportedCase], waiting: int) -> SinkReport:
     errors = [case.error for case in cases if case.error is not None]
-    url = next((case.url for case in cases if case.url), "")
-    report = SinkReport(sink=kind, name=name, status="succeeded", url=url, cases=cases)
-    if errors and len(errors) == len(cases):
-        report.status, report.message = "failed", errors[0]
-    elif errors:
-        report.status = "partial"
-        report.message = f"{len(errors)}/{len(cases)} episodes failed to export"
-    return report
+    failed = f"{len(errors)}/{len(cases)} episodes failed to export"
+    status: SinkStatus
+    if waiting:
+        status, told = "pending", [f"{waiting} to come", *([failed] if errors else [])]
+    elif not cases:
+        status, told = "nothing sent", []
+    elif len(errors) == len(cases):
+        status, told = "failed", errors[:1]
+    else:
+        status, told = ("partial", [failed]) if errors else ("succeeded", [])
+    return SinkReport(
+        sink=kind,
+        name=name,
+        status=status,
+        url=next((case.url for case in cases if case.url), ""),
+        where=next((case.where for case in cases if case.where), ""),
+        message="; ".join(told),
+        waiting=waiting,
+        cases=cases,
+    )
 
 
 def _same_platform(sink: SinkSpec, trace: TraceSpec) -> bool:

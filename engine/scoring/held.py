@@ -11,12 +11,12 @@ import msgspec
 
 from engine.scoring.collecting import not_collected, put
 from engine.scoring.context import Compute, ComputeError, ComputeUnsupported, Evidence, NotMeasured, case_of
-from engine.scoring.evidence import MATERIALISED, SNAPSHOT, correlation_id, read_events
+from engine.scoring.errors import CollectError
+from engine.scoring.evidence import MATERIALISED, SNAPSHOT, read_events
 from engine.scoring.safe import grade_all, merge_in_order
 from engine.scoring.scored import Files, Means, Told, is_gradable, is_scored, stage, with_scores
-from engine.scoring.sources.base import CollectError
-from engine.scoring.sources.file import RUN_ID, FileSource
 from engine.scoring.sources.file import read_events as read_events_of
+from engine.scoring.sources.file import read_file
 from engine.store.records import EpisodeRow
 from engine.store.scores import Stage
 from engine.store.strict_json import encode_indented
@@ -77,7 +77,7 @@ async def _graded(
     evidence = Evidence(case_of(row, snapshot), events, snapshot, folder)
     with stage(row, "grade"):
         graded = await grade_all(means.holders, evidence, compute, means.spec.deadline_sec)
-    return with_scores(row, merge_in_order(graded), means.spec.verdict)
+    return with_scores(means, row, merge_in_order(graded))
 
 
 def _reference(means: Means, snapshot: dict[str, Any] | None) -> str:
@@ -116,15 +116,15 @@ async def _take_picture(folder: Path, compute: Compute, files: Files, reference:
 
 
 async def _take_trace(means: Means, folder: Path, compute: Compute, files: Files) -> str:
-    """From the environment, else from this machine. Why it cannot be had, where it cannot."""
-    key = correlation_id(means.run_id, folder)
-    path = means.spec.trace.endpoint.replace(RUN_ID, key)
+    """From the environment, else from the episode's folder among the run's files. Why it cannot be had, where
+    it cannot."""
+    path = means.spec.trace.endpoint
     try:
         try:
-            events = read_events_of(await compute.read_file(path))
+            data = await compute.read_file(path)
         except ComputeUnsupported:
-            events = await FileSource(path).fetch(key)
+            data = await asyncio.to_thread(read_file, folder, path)
     except (NotMeasured, CollectError) as error:
         return str(error) or "it cannot be read"
-    await put(folder, events, files)
+    await put(folder, read_events_of(data), files)
     return ""

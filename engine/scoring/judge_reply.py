@@ -24,9 +24,14 @@ class NotAVerdict(Exception):
     """The message says what the reply lacks, and how it begins."""
 
 
+class OffScale(NotAVerdict):
+    """A number of the reply is not on the scale that was asked for, so that no number of it can be
+    believed: of a judge that counts to 100 a 1 is next to nothing."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """``value``: from 0 to 1. ``reason``: the judge's words, and what was done to its number."""
+    """``value``: from 0 to 1. ``reason``: the judge's words."""
 
     value: float
     reason: str
@@ -44,14 +49,14 @@ class Verdict:
 def read_reply(text: str, criteria: Sequence[str] = (), pass_threshold: float | None = None) -> Verdict:
     """The verdict in a judge's reply, which is the first JSON object in it.
 
-    It has ``score``, a number (kept to [0, 1]), and ``reason``, a text; maybe ``pass``; and under
-    ``criteria`` each that was asked for, as a number or an object of its own ``score`` and maybe ``reason``.
+    It has ``score``, a number in [0, 1], and ``reason``, a text; maybe ``pass``; and under ``criteria`` each
+    that was asked for, as a number or an object of its own ``score`` and maybe ``reason``.
     ``pass_threshold`` decides over what the reply says of passing. Raises NotAVerdict.
     """
     try:
         return _verdict(_first_object(text), criteria, pass_threshold)
     except NotAVerdict as problem:
-        raise NotAVerdict(f"{problem}; it says: {_quoted(text)}") from None
+        raise type(problem)(f"{problem}; it says: {_quoted(text)}") from None
 
 
 def _first_object(text: str) -> dict[str, Any]:
@@ -99,11 +104,9 @@ def _mark(said: Mapping[str, Any], what: str) -> Mark:
     score, reason = said.get("score"), said.get("reason")
     if isinstance(score, bool) or not isinstance(score, int | float) or not _is_finite(score):
         raise NotAVerdict(f"the judge's reply has no number as {what}")
-    words = _shortened(reason) if isinstance(reason, str) else ""
-    if 0 <= score <= 1:
-        return Mark(score + 0.0, words)
-    kept = 1.0 if score > 0 else 0.0
-    return Mark(kept, f"{words} [the judge said {_shown(score)}, which is kept to {kept:g}]".lstrip())
+    if not 0 <= score <= 1:
+        raise OffScale(f"the judge gave {_shown(score)} as {what}, where a number from 0 to 1 was asked for")
+    return Mark(abs(score + 0.0), _shortened(reason) if isinstance(reason, str) else "")
 
 
 def _is_finite(number: float) -> bool:
@@ -112,11 +115,12 @@ def _is_finite(number: float) -> bool:
 
 def _shown(number: float) -> str:
     """A number as it is, unless it is too long for a line."""
-    return f"{number:g}" if abs(number) < 1e300 else "a number beyond all measure"
+    return repr(number) if abs(number) < 1e20 else "a number beyond all measure"
 
 
 def _shortened(reason: str) -> str:
-    return reason if len(reason) <= LONGEST_REASON else f"{reason[:LONGEST_REASON]}…"
+    left = len(reason) - LONGEST_REASON
+    return reason if left <= 0 else f"{reason[:LONGEST_REASON]} [… {left} characters left out]"
 
 
 def _quoted(text: str) -> str:

@@ -10,11 +10,21 @@ from engine.models.call import Chat, ChatCall, Reply
 from engine.models.errors import ChatRefused, ChatTimeout, ChatUnavailable, KeyMissing, ProfileError
 from engine.models.profiles import pick
 from engine.scoring.context import Evidence
-from engine.scoring.judge_prompt import judge_messages
-from engine.scoring.judge_reply import Mark, NotAVerdict, Verdict, read_reply
+from engine.scoring.judge_prompt import judge_messages, shortened
+from engine.scoring.judge_reply import Mark, NotAVerdict, OffScale, Verdict, read_reply
 from engine.scoring.spec import JudgeSpec
 from engine.store.profile import Profile
-from engine.store.scores import Measured, Score, Stage, Unmeasured, UnmeasuredReason, stage_time
+from engine.store.scores import (
+    Measured,
+    ModelUse,
+    Score,
+    Stage,
+    Unmeasured,
+    UnmeasuredReason,
+    stage_time,
+)
+
+LONGEST_REFUSAL = 2000
 
 _WHY: dict[type[Exception], tuple[UnmeasuredReason, str, bool]] = {
     KeyMissing: ("missing_secret", "config", False),
@@ -22,6 +32,7 @@ _WHY: dict[type[Exception], tuple[UnmeasuredReason, str, bool]] = {
     ChatRefused: ("grader_error", "config", False),
     ChatTimeout: ("grader_timeout", "infra", True),
     ChatUnavailable: ("grader_error", "infra", True),
+    OffScale: ("contract_violation", "judge", True),
     NotAVerdict: ("grader_error", "judge", True),
 }
 """What may go wrong that is no fault of ours, and what it makes of the judge's scores: their reason, the
@@ -32,14 +43,13 @@ stage's class, and whether another attempt may help. The first that fits counts.
 class Judged:
     """What one judge made of an episode: always all of its scores.
 
-    ``stage``: when, and what went wrong; None where its earlier scores stand, and nothing was asked.
-    ``reply``: what it cost, where it answered.
+    ``stage``: when, what went wrong, and what it took; None where its earlier scores stand, and nothing was
+    asked.
     """
 
     judge_id: str
     scores: list[Score]
     stage: Stage | None = None
-    reply: Reply | None = None
 
 
 class JudgePanel:
@@ -65,8 +75,8 @@ class JudgePanel:
         """
         there = list(earlier)
         for spec in self._judges:
-            old = [score for score in there if score.grader_id == _called(spec)]
-            if {score.metric for score in old if isinstance(score, Measured)}.issuperset(_metrics(spec)):
+            old = [score for score in there if score.grader_id == spec.called]
+            if {score.metric for score in old if isinstance(score, Measured)}.issuperset(spec.metrics):
                 yield Judged(spec.id, old)
             else:
                 made = max((score.attempts for score in old if isinstance(score, Unmeasured)), default=0)
@@ -74,17 +84,17 @@ class JudgePanel:
 
     async def _judged(self, spec: JudgeSpec, evidence: Evidence, seed: int, attempt: int) -> Judged:
         call = ChatCall(judge_messages(spec, evidence), derive("judge", seed, spec.id, attempt))
-        stage = Stage(name=_called(spec), started_at=stage_time())
-        reply: Reply | None = None
+        stage = Stage(name=spec.called, started_at=stage_time())
         try:
             reply = await self._chat.ask(spec.profile, "", call)
+            stage.used = _use(reply)
             scores = _measured(spec, _verdict(spec, reply))
         except tuple(_WHY) as problem:
             reason, stage.error_class, stage.retryable = _why(problem)
             stage.error = str(problem)
             scores = without_verdict(spec, reason, stage.error, retryable=stage.retryable, attempts=attempt)
         stage.finished_at = stage_time()
-        return Judged(spec.id, scores, stage, reply)
+        return Judged(spec.id, scores, stage)
 
 
 def without_verdict(
@@ -93,14 +103,14 @@ def without_verdict(
     """All scores of a judge that gave none. ``attempts``: how often it was asked."""
     return [
         Unmeasured(
-            grader_id=_called(spec),
+            grader_id=spec.called,
             metric=metric,
             reason=reason,
             retryable=retryable,
             attempts=attempts,
             detail=detail,
         )
-        for metric in _metrics(spec)
+        for metric in spec.metrics
     ]
 
 
@@ -115,13 +125,19 @@ def judge_models(judges: Iterable[JudgeSpec], profiles: Mapping[str, Profile]) -
     return found
 
 
-def _called(spec: JudgeSpec) -> str:
-    """Its ``grader_id``, its metric, and the name of its stage."""
-    return f"judge:{spec.id}"
-
-
-def _metrics(spec: JudgeSpec) -> list[str]:
-    return [_called(spec), *(f"{_called(spec)}:{criterion.name}" for criterion in spec.criteria)]
+def _use(reply: Reply) -> ModelUse:
+    """What was spent on a reply now, which is nothing for one from the cache."""
+    if reply.from_cache:
+        return ModelUse()
+    counted, price = reply.answer.usage, reply.cost_usd
+    return ModelUse(
+        asked=1,
+        prompt_tokens=counted.prompt_tokens if counted else 0,
+        completion_tokens=counted.completion_tokens if counted else 0,
+        usd=price,
+        uncounted=int(counted is None),
+        unpriced=int(price is None),
+    )
 
 
 def _verdict(spec: JudgeSpec, reply: Reply) -> Verdict:
@@ -129,14 +145,20 @@ def _verdict(spec: JudgeSpec, reply: Reply) -> Verdict:
     try:
         names = [criterion.name for criterion in spec.criteria]
         return read_reply(reply.answer.texts[0], names, spec.pass_threshold)
+    except OffScale:
+        raise
     except NotAVerdict as problem:
+        if reply.answer.refusal:
+            raise NotAVerdict(
+                f"the judge refused: {shortened(reply.answer.refusal, LONGEST_REFUSAL)}"
+            ) from None
         cut = f" (it ended with {ended!r})" if ended not in (None, "stop") else ""
         raise NotAVerdict(f"{problem}{cut}") from None
 
 
 def _measured(spec: JudgeSpec, verdict: Verdict) -> list[Score]:
     """One score that passes or fails, and one a criterion that only tells."""
-    called = _called(spec)
+    called = spec.called
 
     def score(metric: str, mark: Mark, passed: bool | None = None) -> Score:
         return Measured(

@@ -37,6 +37,12 @@ def verdict(scores: Iterable[Score], ladder: Sequence[str | Sequence[str]] = DEF
     return None
 
 
+def can_decide(metric: str, ladder: Sequence[str | Sequence[str]] = DEFAULT_LADDER) -> bool:
+    """Whether a score of this metric that passes or fails may be the one that decides."""
+    rungs = [(rung,) if isinstance(rung, str) else rung for rung in ladder]
+    return _may_decide(metric) and any(_stands(rung, metric) or ANY_OTHER in rung for rung in rungs)
+
+
 def _may_decide(metric: str) -> bool:
     is_criterion = metric.startswith("judge:") and metric.count(":") > 1
     return not is_criterion and metric not in OBSERVATIONAL

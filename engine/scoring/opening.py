@@ -69,7 +69,7 @@ def _source(
         secret = secrets.get(trace.auth_secret) if trace.auth_secret else None
         if trace.auth_secret and secret is None:
             return None, secrets.missing(trace.auth_secret)
-        return make_source(trace, secret, client), ""
+        return make_source(trace, secret, client, secrets.strike), ""
     except (SecretsError, CollectError) as error:
         return None, str(error)
 

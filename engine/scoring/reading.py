@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
-from urllib.parse import urlsplit
 
 from engine.graph.model import Problem
 from engine.graph.names import near_or_all
 from engine.models.errors import ProfileError
 from engine.models.profiles import pick
+from engine.scoring.asked import clashes, ladder_problems
 from engine.scoring.attributes import NAMES
 from engine.scoring.graders import grader_problems
-from engine.scoring.ladder import ANY_OTHER
-from engine.scoring.metric_names import NAME_RULE, is_name, metric_problem
+from engine.scoring.metric_names import NAME_RULE, is_name
+from engine.scoring.sources.file import is_inside
 from engine.scoring.spec import (
     Criterion,
     GraderSpec,
@@ -25,6 +25,7 @@ from engine.scoring.spec import (
     TraceSpec,
 )
 from engine.scoring.tables import Check, TableReader, problem
+from engine.scoring.urls import url_problem
 from engine.store.profile import Profile
 
 _SECRET = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
@@ -65,8 +66,7 @@ def _asked_profiles(data: Any) -> Iterator[tuple[int, str]]:
 def _read(data: Any) -> tuple[ScoringSpec | None, list[Problem]]:
     reader = TableReader(_CHECKS, _CALLED)
     spec = reader.read(_with_criteria(data), ScoringSpec, "scoring")
-    ladder = data.get("verdict") if isinstance(data, Mapping) else None
-    return spec, [*reader.problems, *_ladder(ladder)]
+    return spec, [*reader.problems, *clashes(data), *ladder_problems(data)]
 
 
 def _with_criteria(data: Any) -> Any:
@@ -85,6 +85,9 @@ def _judge_with_criteria(judge: Any) -> Any:
 
 def _judge(spec: JudgeSpec, where: str) -> Iterator[Problem]:
     yield from _name(spec.id, f"{where}.id", "a judge")
+    if spec.runs_on:
+        told = "cannot be chosen: a judge is asked by the run itself, wherever its model is served"
+        yield problem(f"{where}.runs_on", told, "leave it out, and name a profile of that server")
 
 
 def _criterion(spec: Criterion, where: str) -> Iterator[Problem]:
@@ -96,8 +99,9 @@ def _trace(spec: TraceSpec, where: str) -> Iterator[Problem]:
     if spec.kind == "none":
         return
     if spec.kind == "file":
-        if not spec.endpoint:
-            yield problem(f"{where}.endpoint", "is missing", "the path of the file with the trace's events")
+        if not is_inside(spec.endpoint):
+            told = "must be the path of a file within the episode's folder"
+            yield problem(f"{where}.endpoint", told, "such as trace.jsonl: without a / first, and without ..")
         if spec.collect != "job":
             told = "cannot be control-plane: a file is gone with the episode's environment"
             yield problem(f"{where}.collect", told, "leave it out, or say job")
@@ -119,41 +123,14 @@ def _sink(spec: SinkSpec, where: str) -> Iterator[Problem]:
         yield problem(f"{where}.{needed}", f"is missing: {spec.kind} puts traces into one")
 
 
-def _ladder(given: Any) -> Iterator[Problem]:
-    """Of what is a ladder: whatever else is wrong with the request."""
-    for place, rung in enumerate(given if isinstance(given, list) else []):
-        metrics = [rung] if isinstance(rung, str) else rung
-        if not isinstance(metrics, list) or not all(isinstance(metric, str) for metric in metrics):
-            continue
-        at = f"scoring.verdict[{place}]"
-        if not metrics:
-            yield problem(at, "is empty", "name the metrics that decide there, or leave the rung out")
-        for metric in metrics:
-            if metric.startswith("judge:") and metric.count(":") > 1:
-                yield problem(at, f"{metric!r} is a judge's criterion, and none decides", "name the judge")
-            elif metric not in (ANY_OTHER, "judge") and not metric.startswith("judge:"):
-                wrong = metric_problem(metric, (metric,))
-                if wrong:
-                    yield problem(at, wrong)
-
-
 def _name(name: str, where: str, whose: str) -> Iterator[Problem]:
     if not is_name(name):
         yield problem(where, f"{name[:80]!r} is no name for {whose}", f"use {NAME_RULE}")
 
 
 def _endpoint(url: str, where: str) -> Iterator[Problem]:
-    if not _is_url(url):
-        yield problem(f"{where}.endpoint", "must be http://HOST… or https://HOST… without a password")
-
-
-def _is_url(text: str) -> bool:
-    try:
-        url = urlsplit(text)
-        plain = url.scheme in ("http", "https") and bool(url.hostname) and url.port != 0
-    except ValueError:
-        return False
-    return plain and text.isprintable() and not any(mark in text for mark in "@ #")
+    if wrong := url_problem(url):
+        yield problem(f"{where}.endpoint", *wrong)
 
 
 def _secret(name: str, where: str) -> Iterator[Problem]:

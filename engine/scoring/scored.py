@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from engine.scoring.asked import metric_owners
 from engine.scoring.graders.base import AnyGrader
 from engine.scoring.judging import JudgePanel
 from engine.scoring.ladder import verdict
 from engine.scoring.safe import partition
 from engine.scoring.spec import ScoringSpec
 from engine.store.records import EpisodeRow
-from engine.store.scores import Score, Stage, stage_time
+from engine.store.scores import Invalid, Measured, Score, Stage, stage_time
 
 if TYPE_CHECKING:
     import httpx
@@ -93,6 +94,11 @@ def has_been(row: EpisodeRow, name: str) -> bool:
     return any(s.name == name and s.finished_at and not (s.error and s.retryable) for s in row.stages)
 
 
+def without_judges(stages: Sequence[Stage], asked: Sequence[str] = ()) -> list[Stage]:
+    """The stages but for those of judges that are not, or not any more, among the ``asked``."""
+    return [s for s in stages if s.name in asked or not s.name.startswith("judge:")]
+
+
 def is_gradable(row: EpisodeRow) -> bool:
     """Whether there is something to grade: the agent came to its end, with or without a trace."""
     return row.status == "completed"
@@ -104,6 +110,20 @@ def is_scored(row: EpisodeRow) -> bool:
     return row.status != "cancelled" and row.error_class != "infra"
 
 
-def with_scores(row: EpisodeRow, scores: Sequence[Score], ladder: Sequence[str | list[str]]) -> EpisodeRow:
+def with_scores(means: Means, row: EpisodeRow, scores: Sequence[Score]) -> EpisodeRow:
     """The row with these scores, and the verdict that they come to."""
-    return msgspec.structs.replace(row, scores=list(scores), verdict=verdict(scores, ladder))
+    told_apart = _each_once(scores, metric_owners(means.graders))
+    return msgspec.structs.replace(row, scores=told_apart, verdict=verdict(told_apart, means.spec.verdict))
+
+
+def _each_once(scores: Sequence[Score], owners: Mapping[str, str]) -> list[Score]:
+    """The scores, but for a value of a metric that is another grader's, who declares it or had it first."""
+    owned = dict(owners)
+    return [_kept(score, owned.setdefault(score.metric, score.grader_id)) for score in scores]
+
+
+def _kept(score: Score, owner: str) -> Score:
+    if not isinstance(score, Measured) or score.grader_id == owner:
+        return score
+    told = f"{score.metric!r} is scored by the grader {owner!r}: it needs another name"
+    return Invalid(grader_id=score.grader_id, metric=score.metric, reason="contract_violation", detail=told)

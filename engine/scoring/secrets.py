@@ -27,6 +27,11 @@ def variable(name: str) -> str:
     return PREFIX + re.sub(r"[^A-Z0-9]", "_", name.upper())
 
 
+def set_in(environ: Mapping[str, str] = os.environ) -> list[str]:
+    """The secrets that are set there, by the names of their variables."""
+    return sorted(name for name, text in environ.items() if name.startswith(PREFIX) and text.strip())
+
+
 class Secrets:
     """What a root's secrets are: a variable of ``environ``, else an entry of ``outputs/secrets.toml``."""
 
@@ -57,7 +62,10 @@ class Secrets:
 
     def missing(self, name: str) -> str:
         """What is said of a secret that there is not."""
-        return f"there is no secret {name!r}: set {variable(name)}, or add it to {FILE} (a file of mode 0600)"
+        return (
+            f"there is no secret {name!r}: neither {variable(name)} in the environment that the run's backend"
+            f" began with, nor an entry of {FILE}. Add one there (mode 0600), or start the backend anew"
+        )
 
     def strike(self, data: bytes) -> bytes:
         """Text, or JSON, without any secret."""

@@ -61,8 +61,8 @@ class JudgeSpec(msgspec.Struct, frozen=True, kw_only=True):
     ``judge:<id>:<criterion>``.
 
     profile: in evaltower.toml; "" is the active one. prompt: what it is to judge by. pass_threshold: the
-    least score, in [0, 1], that passes; None leaves that to the judge. runs_on: where it runs; "" is where
-    the run does.
+    least score, in [0, 1], that passes; None leaves that to the judge. runs_on: where it is asked from; only
+    "", the run's own process.
     """
 
     id: str
@@ -72,16 +72,26 @@ class JudgeSpec(msgspec.Struct, frozen=True, kw_only=True):
     pass_threshold: _Share | None = None
     runs_on: str = ""
 
+    @property
+    def called(self) -> str:
+        """The ``grader_id`` of its scores, its metric, and the name of its stage."""
+        return f"judge:{self.id}"
+
+    @property
+    def metrics(self) -> list[str]:
+        """Its own, and one a criterion."""
+        return [self.called, *(f"{self.called}:{criterion.name}" for criterion in self.criteria)]
+
 
 class TraceSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Where the graph's harness sends its trace.
 
-    endpoint: a URL; of kind ``file`` the path of a JSON or JSONL file in the episode's environment. collect:
-    ``job``, the run fetches it before the episode's row is final; ``control-plane``, the backend does so
-    after the run. correlate: found by its own id, or by a tag ``evaltower.run_id``. auth_secret: a secret's
-    name. on_pull_error: ``defer``, what needs it waits for a later pull; ``degrade``, grading goes on
-    without it. mapping: the harness's own names of span attributes, ``{"model": "acme.model"}``, of what
-    :data:`engine.scoring.attributes.NAMES` lists.
+    endpoint: a URL; of kind ``file`` a path within the episode's folder, of a JSON or JSONL file: in the
+    environment, or, where that reads no files, among the run's. collect: ``job``, the run fetches it before
+    the episode's row is final; ``control-plane``, the backend does so after the run. correlate: found by its
+    own id, or by a tag ``evaltower.run_id``. auth_secret: a secret's name. on_pull_error: ``defer``, what
+    needs it waits for a later pull; ``degrade``, grading goes on without it. mapping: the harness's own names
+    of span attributes, ``{"model": "acme.model"}``, of what :data:`engine.scoring.attributes.NAMES` lists.
     """
 
     kind: TraceKind = "none"

@@ -13,8 +13,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-Place = Literal["waiting", "running", "finished", "failed", "skipped", "unlaunched"]
-"""Where an item is. skipped: it is not one to work on. unlaunched: the stream was closed before its turn."""
+Place = Literal["waiting", "running", "finished", "failed", "unlaunched"]
+"""Where an item is. unlaunched: the stream was closed before its turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,6 @@ class StreamStats:
     running: int = 0
     finished: int = 0
     failed: int = 0
-    skipped: int = 0
     unlaunched: int = 0
 
 
@@ -52,19 +51,13 @@ class BoundedStream(Generic[T]):
     """Works on what is pushed, at most ``limit`` items at once, first come first served.
 
     ``work``: what is done with one; what it raises fails this item only, and is raised by :meth:`settle`.
-    ``takes``: whether there is anything to do for one. Belongs to one event loop.
+    Belongs to one event loop.
     """
 
-    def __init__(
-        self,
-        limit: int,
-        work: Callable[[T], Awaitable[object]],
-        takes: Callable[[T], bool] = lambda item: True,
-    ) -> None:
+    def __init__(self, limit: int, work: Callable[[T], Awaitable[object]]) -> None:
         if limit < 1:
             raise ValueError(f"a stream works on one item at once at least, not on {limit}")
         self._work = work
-        self._takes = takes
         self._places = asyncio.Semaphore(limit)
         self._counts: Counter[str] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -107,9 +100,6 @@ class BoundedStream(Generic[T]):
         try:
             if after is not None:
                 await after.done()
-            if not self._takes(item):
-                self._move(handle, "skipped")
-                return
             async with self._places:
                 if self._closed:
                     self._move(handle, "unlaunched")

@@ -9,6 +9,7 @@ import msgspec
 
 from engine.graph.model import Problem
 from engine.graph.names import near_or_all
+from engine.scoring.urls import with_shown_urls
 from engine.store.wording import told
 
 Check = Callable[[Any, str], Iterator[Problem]]
@@ -16,7 +17,8 @@ Check = Callable[[Any, str], Iterator[Problem]]
 
 
 def problem(where: str, message: str, remedy: str = "") -> Problem:
-    return Problem("scoring", where, message, remedy)
+    """What it repeats of what it was given is without the keys that a URL may hold."""
+    return Problem("scoring", with_shown_urls(where), with_shown_urls(message), remedy)
 
 
 class TableReader:

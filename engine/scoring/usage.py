@@ -23,6 +23,9 @@ ENVELOPE = frozenset(
 """What events have beside their own fields."""
 
 
+_INSIDE = frozenset(("llm_call", "tool_call", "tool_result", "span"))
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Sums over the calls of models. priced: those that say what they cost, the only ones in ``usd``."""
@@ -49,6 +52,11 @@ def usage_of(events: Iterable[Event]) -> Usage:
         ),
         usd=math.fsum(prices),
     )
+
+
+def shows_inside(events: Iterable[Event]) -> bool:
+    """Whether the trace is of what went on in the agent, so that what it does not show did not happen."""
+    return any(event.get("kind") in _INSIDE for event in events)
 
 
 def tool_calls(events: Iterable[Event]) -> int:

@@ -45,7 +45,8 @@ def aggregate(rows: Iterable[Row], how: How = DEFAULT) -> Aggregate:
 
 def estimate_column(column: Column, metric: str, how: How = DEFAULT) -> Estimate:
     """Mean and interval of a metric that was measured at least once."""
-    return estimate(column.values, group(column.places, how.by), how.otherwise, how.seed, metric=metric)
+    grouping = group(column.places, how.by)
+    return estimate(column.values, grouping, how.otherwise, how.seed, metric=metric, graded=column.graded)
 
 
 def _by_task(found: dict[str, Column]) -> dict[str, dict[str, float]]:

@@ -51,7 +51,8 @@ def headline(
     """The metric's mean with interval, unless more than ``budget`` of the ended episodes gave no number.
 
     ``lines``, ``planned`` and ``span`` as in :func:`engine.statistics.missingness.missingness`. Cancelled
-    episodes and those not run spend nothing of the budget. Raises ValueError for a budget outside [0, 1].
+    episodes, those not run and those still being scored spend nothing of the budget. Raises ValueError for a
+    budget outside [0, 1].
     """
     if not 0 <= budget <= 1:
         raise ValueError(f"error_budget is {budget}; it must lie between 0 and 1")
@@ -73,5 +74,6 @@ def _reason(missing: Missingness, budget: float) -> str | None:
             f" {100 * missing.lost_share:.3g} % is above the error budget of {100 * budget:.3g} %"
         )
     if missing.measured == 0:
-        return f"no episode has measured {missing.metric}"
+        told = f"no episode has measured {missing.metric}"
+        return f"{told} yet: {missing.to_come} are still being scored" if missing.to_come else told
     return None

@@ -9,7 +9,7 @@ from engine.statistics.aggregate import DEFAULT, How
 from engine.statistics.contrast import Contrast, adjusted, contrast
 from engine.statistics.multiplicity import holm
 from engine.statistics.pairing import Pairing, Side, episode_means, pair
-from engine.statistics.rows import Episode, columns
+from engine.statistics.rows import Episode, both_graded, column, columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,9 @@ def _compare(left: Side, right: Side, metrics: Sequence[str], how: How) -> Compa
 
 
 def _compare_metric(left: Side, right: Side, pairing: Pairing, metric: str, how: How) -> MetricComparison:
-    mine, other = episode_means(left, metric), episode_means(right, metric)
+    sides = column(left.rows, metric), column(right.rows, metric)
+    mine, other = map(episode_means, sides)
+    graded = both_graded(sides[0].graded, sides[1].graded)
     both = [e for e in pairing.shared if e in mine and e in other]
     missing_left = sum(e not in mine and e in other for e in pairing.shared)
     missing_right = sum(e in mine and e not in other for e in pairing.shared)
@@ -79,7 +81,7 @@ def _compare_metric(left: Side, right: Side, pairing: Pairing, metric: str, how:
         missing_left=missing_left,
         missing_right=missing_right,
         missing_both=len(pairing.shared) - len(both) - missing_left - missing_right,
-        found=_contrast(both, pairing, mine, other, how, metric) if both else None,
+        found=_contrast(both, pairing, mine, other, how, metric, graded) if both else None,
     )
 
 
@@ -90,9 +92,10 @@ def _contrast(
     right: Mapping[Episode, float],
     how: How,
     metric: str,
+    graded: bool | None,
 ) -> Contrast:
     places = [pairing.shared[episode] for episode in both]
-    return contrast(places, [left[e] for e in both], [right[e] for e in both], how, metric)
+    return contrast(places, [left[e] for e in both], [right[e] for e in both], how, metric, graded)
 
 
 def _adjusted(comparisons: list[Comparison]) -> list[Comparison]:

@@ -74,14 +74,20 @@ class Contrast:
 
 
 def contrast(
-    places: Sequence[Place], left: Sequence[float], right: Sequence[float], how: How, metric: str = ""
+    places: Sequence[Place],
+    left: Sequence[float],
+    right: Sequence[float],
+    how: How,
+    metric: str = "",
+    graded: bool | None = None,
 ) -> Contrast:
-    """Contrast at least one pair of values; ``places``, in the same order, say how they are grouped."""
-    rates = is_rate(left, metric) and is_rate(right, metric)
+    """Contrast at least one pair of values; ``places``, in the same order, say how they are grouped.
+    ``graded``: of the values of both (:func:`engine.statistics.kinds.is_rate`)."""
+    rates = is_rate(left, metric, graded) and is_rate(right, metric, graded)
     found = differences(left, right)
     grouping = group(places, how.by)
     lower, higher = sum(d < 0 for d in found), sum(d > 0 for d in found)
-    difference = mean_difference(left, right, grouping, how.otherwise, how.seed, metric)
+    difference = mean_difference(left, right, grouping, how.otherwise, how.seed, metric, graded)
     tests = PValues(
         sign=sign_test(found),
         permutation=permutation_test(found, grouping, how.seed),

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 from engine.statistics.aggregate import aggregate
 from engine.store.records import EpisodeRow, MetricStats, Summary
+from engine.store.scoring_tally import scoring_tally
 
 
 def fold_rows(summary: Summary, rows: Sequence[EpisodeRow]) -> None:
-    """Make ``summary`` that of ``rows``, which are in identity order: counts, means, intervals."""
+    """Make ``summary`` that of ``rows``, which are in identity order: counts, means, intervals, and
+    what came of their scoring."""
     result = aggregate(rows)
     summary.episodes = list(rows)
     summary.completed_count = len(rows)
@@ -23,3 +25,4 @@ def fold_rows(summary: Summary, rows: Sequence[EpisodeRow]) -> None:
     }
     missing = Counter(name for row in rows for name, value in row.metrics.items() if value is None)
     summary.nonfinite = dict(sorted(missing.items()))
+    summary.scored = scoring_tally(rows)

@@ -30,9 +30,11 @@ class Estimate:
     """A mean and how well it is known.
 
     n: values. stderr, ci95: standard error and 95 % interval; None where the values cannot tell (fewer than
-    two that are independent; a single 0 or 1 still has its Wilson interval). df: degrees of freedom of
-    ``stderr``. method: ``wilson``, ``t``, ``bca``, ``bonett-price`` or ``none``. by: what was taken as
-    independent where it is not the single value (``scene``, ``task`` or ``episode``), groups: how many.
+    two that are independent; a single 0 or 1 still has its Wilson interval). Values that are all the same
+    have a ``stderr`` of 0 and no interval: that none differed so far says nothing of how far others may.
+    df: degrees of freedom of ``stderr``. method: ``wilson``, ``t``, ``bca``, ``bonett-price`` or ``none``.
+    by: what was taken as independent where it is not the single value (``scene``, ``task`` or ``episode``),
+    groups: how many.
     """
 
     mean: float
@@ -52,14 +54,15 @@ def estimate(
     seed: int = 0,
     span: Interval = EVERYWHERE,
     metric: str = "",
+    graded: bool | None = None,
 ) -> Estimate:
-    """Mean and interval of at least one value: Wilson's where ``metric`` is a rate, by its values and its
-    name (:func:`engine.statistics.kinds.is_rate`), else ``otherwise``.
+    """Mean and interval of at least one value: Wilson's where ``metric`` is a rate, by its values, how they
+    were graded, and its name (:func:`engine.statistics.kinds.is_rate`), else ``otherwise``.
 
     With a ``grouping`` whole groups are what was drawn at random. ``seed`` is the bootstrap's. ``span``: the
     least and greatest possible value, beyond which no interval reaches.
     """
-    if not is_rate(values, metric):
+    if not is_rate(values, metric, graded):
         return mean_estimate(values, grouping, otherwise, seed, span)
     found = spread(values, grouping)
     interval = None
@@ -81,10 +84,21 @@ def mean_estimate(
     found = spread(values, grouping)
     if found is None:
         return describe(values, None, None, method, grouping)
+    if _nothing_spreads(values, grouping):
+        return describe(values, Spread(0.0, found.df), None, method, grouping)
     low, high = (
         t_interval(mean(values), found) if method == "t" else bca_interval(values, found.df, grouping, seed)
     )
     return describe(values, found, (max(low, span[0]), min(high, span[1])), method, grouping)
+
+
+def _nothing_spreads(values: Sequence[float], grouping: Grouping | None) -> bool:
+    """Whether all values, or the means of all groups, are the same."""
+    if grouping is None or min(values) == max(values):
+        return min(values) == max(values)
+    scale = scale_of(values)
+    sums = group_sums([value * scale for value in values], grouping)
+    return len({total / size for total, size in sums}) == 1
 
 
 def describe(
@@ -144,7 +158,7 @@ def bca_interval(
 ) -> Interval:
     """Bias-corrected and accelerated bootstrap of the mean (Efron 1987, JASA 82:171-185), by scipy.
 
-    Resamples single values, or whole groups; at least two. Where all are the same the interval has no width.
+    Resamples single values, or whole groups; at least two, not all of them the same.
     A bootstrap of few values is too narrow, as the normal is against Student's t; its level is stretched to
     make up for it (Hesterberg 2015, Am. Stat. 69:371-386), ``df`` being the degrees of freedom of the mean.
     """
@@ -158,8 +172,6 @@ def bca_interval(
     pairs = sorted(group_sums([value * scale for value in values], grouping))
     sums = np.array([total for total, _ in pairs])
     sizes = np.array([size for _, size in pairs], np.float64)
-    if np.ptp(sums / sizes) == 0:
-        return mean(values), mean(values)
     result = bootstrap(
         (sums, sizes),
         lambda sums, sizes, axis: sums.sum(axis=axis) / sizes.sum(axis=axis),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 
 from engine.statistics.intervals import Interval
 from engine.statistics.kinds import is_rate
-from engine.statistics.rows import Row, measured, settle
+from engine.statistics.rows import Row, both_graded, measured, settle
 from engine.statistics.sums import mean
 
 UNIT: Interval = (0.0, 1.0)
@@ -15,9 +16,10 @@ UNIT: Interval = (0.0, 1.0)
 
 @dataclass(frozen=True, slots=True)
 class Missingness:
-    """Every planned episode once: measured + unmeasured + errored + cancelled + not_run == planned.
+    """Every planned episode once: measured + unmeasured + to_come + errored + cancelled + not_run == planned.
 
-    measured: completed, with the metric as a finite number; unmeasured: completed without it. infra: those of
+    measured: completed, with the metric as a finite number; unmeasured: completed without it; to_come: so
+    far, as it is still being scored. infra: those of
     ``errored`` that the box failed. retried: episodes, whatever became of them, that ran again after an
     attempt that had not completed. worst, best: the mean over all planned episodes if every one without a
     number had the lowest, the highest value (Manski 1990, Am. Econ. Rev. 80:319-323); None where the metric's
@@ -35,6 +37,7 @@ class Missingness:
     retried: int
     worst: float | None
     best: float | None
+    to_come: int = 0
 
     @property
     def lost(self) -> int:
@@ -57,10 +60,13 @@ def missingness(
     least and greatest possible value; (0, 1) where it is None and the metric is a rate.
     """
     rows, retried = settle(lines)
-    values = [value for row in rows if (value := measured(row, metric)) is not None]
+    found = [(row, measured(row, metric)) for row in rows if row.status == "completed"]
+    values = [value for _, value in found if value is not None]
+    to_come = sum(value is None and row.awaits(metric) for row, value in found)
     errors = [row for row in rows if row.status == "error"]
     total = max(len(rows), planned or 0)
-    if span is None and values and is_rate(values, metric):
+    graded = reduce(both_graded, (row.graded.get(metric) for row, value in found if value is not None), None)
+    if span is None and values and is_rate(values, metric, graded):
         span = UNIT
     missing = total - len(values)
     worst, best = (mean([*values, *[end] * missing]) for end in span) if span and total else (None, None)
@@ -68,7 +74,7 @@ def missingness(
         metric=metric,
         planned=total,
         measured=len(values),
-        unmeasured=sum(row.status == "completed" for row in rows) - len(values),
+        unmeasured=len(found) - len(values) - to_come,
         errored=len(errors),
         infra=sum(row.error_class == "infra" for row in errors),
         cancelled=sum(row.status not in ("completed", "error") for row in rows),
@@ -76,4 +82,5 @@ def missingness(
         retried=retried,
         worst=worst,
         best=best,
+        to_come=to_come,
     )

@@ -86,7 +86,10 @@ def dtw(path: npt.ArrayLike, reference: npt.ArrayLike) -> float:
         raise ValueError(
             f"path has {walked.shape[1]} coordinates and reference {wanted.shape[1]}; they must agree"
         )
-    costs = np.linalg.norm(walked[:, None] - wanted[None], axis=2)
+    return _warped(np.linalg.norm(walked[:, None] - wanted[None], axis=2))
+
+
+def _warped(costs: npt.NDArray[np.float64]) -> float:
     row = list(accumulate(costs[0].tolist()))
     for cost in costs[1:].tolist():
         entry = [row[0], *map(min, row, row[1:])]
@@ -105,6 +108,17 @@ def ndtw(path: npt.ArrayLike, reference: npt.ArrayLike, radius: float) -> float:
     if not _length("radius", radius) > 0:
         raise ValueError("radius is 0; it must be above 0")
     return math.exp(-dtw(path, reference) / (_path("reference", reference).shape[0] * radius))
+
+
+def ndtw_of(distances: npt.ArrayLike, radius: float) -> float:
+    """As ``ndtw``, where the (N, M) distances between the two paths' positions are not straight lines: on a
+    graph they are those of its shortest paths (Ilharco et al. 2019, section 4). ValueError for others."""
+    costs = np.asarray(distances, np.float64)
+    if costs.ndim != 2 or costs.size == 0 or not (costs >= 0).all():
+        raise ValueError(f"distances has shape {costs.shape}; it must be (N, M), and hold lengths in metres")
+    if not _length("radius", radius) > 0:
+        raise ValueError("radius is 0; it must be above 0")
+    return math.exp(-_warped(costs) / (costs.shape[1] * radius))
 
 
 def _efficiency(shortest: float, travelled: float) -> float:

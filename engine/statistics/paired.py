@@ -39,13 +39,15 @@ def mean_difference(
     otherwise: Otherwise = "t",
     seed: int = 0,
     metric: str = "",
+    graded: bool | None = None,
 ) -> Estimate:
     """Mean difference of at least one pair, with interval: Bonett and Price's where both sides are rates.
+    ``graded``: of the values of both.
 
-    Student's t would give two runs that agree in every episode an interval without width.
+    Student's t would give two runs that agree in every episode none.
     """
     found = differences(left, right)
-    if not (is_rate(left, metric) and is_rate(right, metric)):
+    if not (is_rate(left, metric, graded) and is_rate(right, metric, graded)):
         return mean_estimate(found, grouping, otherwise, seed)
     spreading = spread(found, grouping)
     if grouping is None:

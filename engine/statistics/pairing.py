@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from engine.figures import count
-from engine.statistics.rows import Episode, Place, Row, column, place_of
+from engine.statistics.rows import Column, Episode, Place, Row, place_of
 from engine.statistics.sums import mean
 
 Determinism = Literal["exact", "seeded", "none"]
@@ -49,9 +49,8 @@ def pair(left: Side, right: Side) -> Pairing:
     return Pairing(shared, only_left, only_right, _notes(left, right, len(shared), only_left, only_right))
 
 
-def episode_means(side: Side, metric: str) -> dict[Episode, float]:
-    """The metric by episode: the mean over the repeats in which it was measured."""
-    found = column(side.rows, metric)
+def episode_means(found: Column) -> dict[Episode, float]:
+    """A metric by episode: the mean over the repeats in which it was measured."""
     values: defaultdict[Episode, list[float]] = defaultdict(list)
     for place, value in zip(found.places, found.values, strict=True):
         values[place.episode].append(value)

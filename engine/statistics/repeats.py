@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from engine.statistics.aggregate import DEFAULT, How
 from engine.statistics.clusters import group
 from engine.statistics.intervals import Estimate, estimate
-from engine.statistics.kinds import is_rate
 from engine.statistics.missingness import UNIT
 from engine.statistics.rows import Place, Row, column
 
@@ -63,7 +62,7 @@ def repeats(rows: Iterable[Row], metric: str, ks: Sequence[int] = (), how: How =
     Raises ValueError where the metric has other values.
     """
     found = column(rows, metric)
-    if not is_rate(found.values, metric):
+    if not found.is_rate(metric):
         raise ValueError(f"{metric} is not 0 or 1 in every episode, so that no try of it passes or fails")
     tries: defaultdict[Place, list[float]] = defaultdict(list)
     for place, value in zip(found.places, found.values, strict=True):

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, SupportsFloat, TypeVar
 
+from engine.statistics.kinds import is_rate
+
 Identity = tuple[int, str, int]
 """(episode index, canonical text of its selectors, repeat)."""
 Episode = tuple[int, str]
@@ -16,7 +18,8 @@ Episode = tuple[int, str]
 
 class Row(Protocol):
     """What is read of an episode row. ``measures``: its metrics, and those of its scores that were measured.
-    ``scene_id`` is "" and ``task`` ``_default`` where there is none."""
+    ``graded``: of the latter, whether the value is nothing but a pass (1) or a fail (0). ``scene_id`` is ""
+    and ``task`` ``_default`` where there is none."""
 
     @property
     def identity(self) -> Identity: ...
@@ -27,9 +30,13 @@ class Row(Protocol):
     @property
     def measures(self) -> Mapping[str, SupportsFloat | None]: ...
     @property
+    def graded(self) -> Mapping[str, bool]: ...
+    @property
     def task(self) -> str: ...
     @property
     def scene_id(self) -> str: ...
+    def awaits(self, metric: str) -> bool:
+        """Whether the metric, which it lacks, is a score that may still come."""
 
 
 class Place(NamedTuple):
@@ -42,10 +49,16 @@ class Place(NamedTuple):
 
 @dataclass(slots=True)
 class Column:
-    """One metric over the completed rows in which it was measured, in identity order: values, and where."""
+    """One metric over the completed rows in which it was measured, in identity order: values, and where.
+    graded: of scores, whether all are nothing but passes and failures; None of other metrics."""
 
     places: list[Place] = field(default_factory=list)
     values: list[float] = field(default_factory=list)
+    graded: bool | None = None
+
+    def is_rate(self, metric: str) -> bool:
+        """See :func:`engine.statistics.kinds.is_rate`."""
+        return is_rate(self.values, metric, self.graded)
 
 
 R = TypeVar("R", bound=Row)
@@ -79,13 +92,20 @@ def columns(rows: Iterable[Row]) -> dict[str, Column]:
     for row in sorted(rows, key=lambda row: row.identity):
         if row.status != "completed":
             continue
-        place = place_of(row)
+        place, graded = place_of(row), row.graded
         for name, raw in row.measures.items():
             value = finite(raw)
             if value is not None:
                 found[name].places.append(place)
                 found[name].values.append(value)
+                found[name].graded = both_graded(found[name].graded, graded.get(name))
     return dict(sorted(found.items()))
+
+
+def both_graded(left: bool | None, right: bool | None) -> bool | None:
+    """What several values together are: nothing but passes and failures only where each is."""
+    known = [graded for graded in (left, right) if graded is not None]
+    return all(known) if known else None
 
 
 def column(rows: Iterable[Row], metric: str) -> Column:

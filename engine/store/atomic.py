@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from engine.store.strict_json import encode_indented
 
@@ -28,17 +28,27 @@ def write_bytes(
     mode: int = 0o666,
     before: Callable[[], object] | None = None,
 ) -> None:
-    """Replace ``path`` by ``data``: temporary file in the same folder, fsync, rename, fsync of the folder.
+    """Replace ``path`` by ``data``. See :func:`replacing`."""
+    with replacing(path, durable=durable, mode=mode, before=before) as file:
+        file.write(data)
+
+
+@contextmanager
+def replacing(
+    path: Path, *, durable: bool = True, mode: int = 0o666, before: Callable[[], object] | None = None
+) -> Iterator[BinaryIO]:
+    """A file that takes the place of ``path`` at the block's end: temporary file in the same folder, fsync,
+    rename, fsync of the folder.
 
     ``durable`` False leaves out both fsyncs: right for what is rewritten several times a second and means
     nothing after a power cut. ``mode``: of the file, as far as the umask lets. ``before``: called as the last
-    thing before the rename, and what it raises is passed on. Raises OSError that names ``path`` (a full disk
-    among them); ``path`` is then as it was, and no temporary file is left.
+    thing before the rename, and what it raises is passed on, as is what the block raises. Raises OSError that
+    names ``path`` (a full disk among them); ``path`` is then as it was, and no temporary file is left.
     """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
     try:
-        with open(temporary, "wb", opener=partial(os.open, mode=mode)) as file:
-            file.write(data)
+        with open(temporary, "w+b", opener=partial(os.open, mode=mode)) as file:
+            yield file
             file.flush()
             if durable:
                 os.fsync(file.fileno())
@@ -48,7 +58,7 @@ def write_bytes(
     except BaseException as error:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
+        if isinstance(error, OSError) and error.filename in (None, str(temporary)):
             raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     if durable:

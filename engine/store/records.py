@@ -12,7 +12,15 @@ from typing import Any, Literal
 import msgspec
 
 from engine.store.process_identity import ProcessIdentity
-from engine.store.scores import ExportOutcome, Score, Stage, measured_values
+from engine.store.scores import (
+    ExportOutcome,
+    ModelUse,
+    Score,
+    ScoringTally,
+    Stage,
+    graded_values,
+    measured_values,
+)
 
 RunStatus = Literal["pending", "running", "completed", "cancelled", "error", "aborted"]
 EpisodeStatus = Literal["completed", "error", "cancelled"]
@@ -186,6 +194,7 @@ class EpisodeRow(msgspec.Struct, kw_only=True):
     that it had. beyond_stop: it lies after the last one that counts of a run that ended early. scores: in the
     order of their graders, then of the judges; verdict: what they come to, None where nothing decides.
     trace_ref: where its trace is to be had ({kind, endpoint, run_id, …}); a secret in it by name alone.
+    judges_used: what its judges took of their models, over all attempts; no part of what the agent took.
     """
 
     episode_index: int
@@ -212,6 +221,7 @@ class EpisodeRow(msgspec.Struct, kw_only=True):
     verdict: bool | None = None
     stages: list[Stage] = []
     exports: list[ExportOutcome] = []
+    judges_used: ModelUse | None = None
     trajectory_digest: str = ""
     beyond_stop: bool = False
 
@@ -232,6 +242,18 @@ class EpisodeRow(msgspec.Struct, kw_only=True):
         if self.verdict is not None:
             found[VERDICT] = float(self.verdict)
         return {**found, **self.metrics}
+
+    @property
+    def graded(self) -> dict[str, bool]:
+        """Of its scores that count among the measures, whether the value is nothing but a pass or a fail."""
+        if not self.scores and self.verdict is None:
+            return {}
+        found = {VERDICT: True, **graded_values(self.scores)}
+        return {name: graded for name, graded in found.items() if name not in self.metrics}
+
+    def awaits(self, metric: str) -> bool:
+        """Whether the metric, which is not among its measures, may still come to be by its scoring."""
+        return self.scoring == "pending" and metric not in self.metrics
 
     @property
     def task(self) -> str:
@@ -304,7 +326,8 @@ class SummaryHead(msgspec.Struct, kw_only=True):
 
     completed_count: every finished episode; error_count: those among them that errored. total_episodes:
     planned, or those that count where the run ended early. aggregate_by_task: task → metric → mean.
-    nonfinite: metric → episodes in which it was not finite. result_digest: BLAKE2b-128 hex, the same at
+    nonfinite: metric → episodes in which it was not finite. scored: what came of their scoring, None of a run
+    that is not scored. result_digest: BLAKE2b-128 hex, the same at
     every worker count.
     """
 
@@ -325,6 +348,7 @@ class SummaryHead(msgspec.Struct, kw_only=True):
     nonfinite: dict[str, int] = {}
     result_digest: str | None = None
     early_stop: EarlyStop | None = None
+    scored: ScoringTally | None = None
     schema: int = SCHEMA
 
 
@@ -367,10 +391,11 @@ class EpisodeWaits(msgspec.Struct, kw_only=True):
 
 class Progress(msgspec.Struct, kw_only=True):
     """progress.json, rewritten at most 4 times a second. activity: what goes on outside the episodes.
-    scoring: what finished episodes wait for."""
+    scoring: what finished episodes wait for; scored: what came of it so far."""
 
     run_id: str
     updated_at: str
     activity: str = ""
     workers: list[WorkerProgress] = []
     scoring: list[EpisodeWaits] = []
+    scored: ScoringTally | None = None

@@ -40,10 +40,9 @@ class Measured(
     detail: Any = None
 
 
-class Unmeasured(
-    msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True, tag_field="status", tag="unmeasured"
-):
-    """There is no value. ``retryable``: another attempt may give one. ``attempts``: those made."""
+class Unmeasured(msgspec.Struct, kw_only=True, frozen=True, tag_field="status", tag="unmeasured"):
+    """There is no value. ``retryable``: another attempt may give one. ``attempts``: those made, 0 where
+    nothing was asked. All of it is written, whatever its value: who reads the file knows no defaults."""
 
     grader_id: str
     metric: str
@@ -73,10 +72,39 @@ def stage_time() -> str:
     return datetime.now().astimezone().isoformat(timespec="microseconds")
 
 
+class ModelUse(msgspec.Struct, kw_only=True, frozen=True):
+    """What asking a model took. asked: questions that it answered; those from the request cache took nothing.
+
+    uncounted: answers of which the server said no tokens; unpriced: those whose cost is not known, since
+    their profile has no price or nothing was counted. usd: of the others, None where there are none.
+    """
+
+    asked: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    usd: float | None = None
+    uncounted: int = 0
+    unpriced: int = 0
+
+
+def used_together(several: Iterable[ModelUse]) -> ModelUse:
+    """The sum."""
+    every = list(several)
+    prices = [use.usd for use in every if use.usd is not None]
+    return ModelUse(
+        asked=sum(use.asked for use in every),
+        prompt_tokens=sum(use.prompt_tokens for use in every),
+        completion_tokens=sum(use.completion_tokens for use in every),
+        usd=fsum(prices) if prices else None,
+        uncounted=sum(use.uncounted for use in every),
+        unpriced=sum(use.unpriced for use in every),
+    )
+
+
 class Stage(msgspec.Struct, kw_only=True, omit_defaults=True):
     """A part of an episode's way, and how it ended. Times are ISO 8601 with offset, to the microsecond.
 
-    retryable: of ``error``, another attempt may go better.
+    retryable: of ``error``, another attempt may go better. used: what a judge took of its model.
     """
 
     name: StageName
@@ -85,18 +113,38 @@ class Stage(msgspec.Struct, kw_only=True, omit_defaults=True):
     error: str | None = None
     error_class: str | None = None
     retryable: bool = False
+    used: ModelUse | None = None
+
+
+class ScoringTally(msgspec.Struct, kw_only=True, frozen=True):
+    """What came of the scoring of a run's episodes, so far.
+
+    pending: those whose scores are not final. undecided: those that completed, whose scores are final, and of
+    which none decides. not_judged: those that a judge was to score, and did not; not_judged_for: reason →
+    how many of those; not_judged_why: the most frequent reason's most frequent words. judges_used: what all
+    judges took of their models.
+    """
+
+    pending: int = 0
+    undecided: int = 0
+    not_judged: int = 0
+    not_judged_for: dict[str, int] = {}
+    not_judged_why: str = ""
+    judges_used: ModelUse = ModelUse()
 
 
 class ExportOutcome(msgspec.Struct, kw_only=True, omit_defaults=True):
     """What came of exporting one episode to one sink. sink: its kind; name: what the request calls it.
 
-    external_id: the trace's id on the platform. warning: it arrived, though not whole.
+    external_id: the trace's id on the platform. url: of its page there; where: what to look for, in words,
+    where no page is known. warning: it arrived, though not whole.
     """
 
     sink: str
     name: str
     external_id: str = ""
     url: str = ""
+    where: str = ""
     error: str | None = None
     warning: str | None = None
     exported_at: str = ""
@@ -113,6 +161,16 @@ def measured_values(scores: Iterable[Score]) -> dict[str, float]:
         if isinstance(score, Measured):
             found.setdefault(score.metric, []).append(score)
     return {metric: _together(several) for metric, several in found.items()}
+
+
+def graded_values(scores: Iterable[Score]) -> dict[str, bool]:
+    """Metric → whether its value is nothing but a pass (1) or a fail (0), over the measured scores."""
+    found: dict[str, bool] = {}
+    for score in scores:
+        if isinstance(score, Measured):
+            plain = score.passed is not None and score.value == float(score.passed)
+            found[score.metric] = found.get(score.metric, True) and plain
+    return found
 
 
 def _together(scores: list[Measured]) -> float:

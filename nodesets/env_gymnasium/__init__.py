@@ -11,7 +11,9 @@ from typing import Any
 from engine.components import BaseCanvasNode, BaseNodeSet, conda_env_python
 
 from .agents import BabyAIBotAction, OptimalAction, RandomAction
+from .describe import Describe
 from .panel import GymnasiumPanel
+from .rules import RuleAction
 from .session import METRICS, Session
 from .tools import Evaluate, Render, Reset, StepContinuous, StepDiscrete
 
@@ -24,13 +26,16 @@ class EnvGymnasium(BaseNodeSet):
 
     name = "env_gymnasium"
     description = (
-        "Any Gymnasium or old Gym environment by id or entry string; BabyAI bot, random and optimal agents"
+        "Any Gymnasium or old Gym environment by id or entry string (MuJoCo, Box2D, Atari, MiniGrid,"
+        " MiniWorld); random, optimal and rule agents, the BabyAI bot"
     )
     parallelism = "replicated"
     server_python = conda_env_python("evaltower-gym", "EVALTOWER_GYM_PYTHON")
     expected_vram_mb = 0
+    # Between BabyAI's 50 and the 250 to 320 of what draws in 3D.
+    expected_ram_mb = 300
     # Some renderers leak tens of MB an environment (MiniWorld: 36). Episodes do not notice a restart.
-    recycle_above_mb = 4096
+    recycle_above_mb = 768
     env_panel = GymnasiumPanel
 
     def __init__(self) -> None:
@@ -46,8 +51,9 @@ class EnvGymnasium(BaseNodeSet):
             RandomAction,
             BabyAIBotAction,
             OptimalAction,
+            RuleAction,
         )
-        return [kind(self.session) for kind in kinds]
+        return [Describe(), *(kind(self.session) for kind in kinds)]
 
     async def shutdown(self) -> None:
         self.session.close()

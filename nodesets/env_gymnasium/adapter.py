@@ -75,11 +75,20 @@ class Adapter:
         return image(frame)
 
     def step_limit(self) -> int | None:
-        """The steps after which the environment itself ends an episode, known after reset; None: no limit."""
+        """The steps after which the environment itself ends an episode, known after reset; None: no limit.
+
+        Atari's limit is in frames, of which a step takes ``frameskip``.
+        """
+        spec = getattr(self.env, "spec", None)
+        asked = getattr(spec, "kwargs", None) or {}
+        skip = asked.get("frameskip")
+        frames = asked.get("max_num_frames_per_episode")
         limits = [
-            getattr(getattr(self.env, "spec", None), "max_episode_steps", None),
+            getattr(spec, "max_episode_steps", None),
             getattr(self.env, "_max_episode_steps", None),
             getattr(self.bare, "max_steps", None),
+            getattr(self.bare, "max_episode_steps", None),
+            frames // skip if isinstance(frames, int) and isinstance(skip, int) else None,
         ]
         whole = [int(limit) for limit in limits if isinstance(limit, (int, np.integer)) and limit > 0]
         return min(whole) if whole else None

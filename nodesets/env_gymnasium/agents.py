@@ -11,7 +11,7 @@ from .session import Episode
 from .tools import SessionTool
 from .values import draw
 
-_TRIGGER = PortDef("trigger", "ANY", "any value; wire the observation, so that each step asks for an action")
+TRIGGER = PortDef("trigger", "ANY", "any value; wire the observation, so that each step asks for an action")
 
 
 class RandomAction(SessionTool):
@@ -21,7 +21,7 @@ class RandomAction(SessionTool):
     display_name = "Gym: Random action"
     description = "Uniform over a Discrete or bounded Box action space"
     category = "policy"
-    input_ports = [_TRIGGER]
+    input_ports = [TRIGGER]
     output_ports = [PortDef("action", "ANY", "int, or an array in the shape of the action space")]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
@@ -40,7 +40,7 @@ class BabyAIBotAction(SessionTool):
     display_name = "BabyAI: Bot"
     description = "What the BabyAI bot would do now"
     category = "policy"
-    input_ports = [_TRIGGER]
+    input_ports = [TRIGGER]
     output_ports = [
         PortDef("action", "DISCRETE_ACTION", "0 left, 1 right, 2 forward, 3 pickup, 4 drop, 5 toggle, 6 done")
     ]
@@ -68,7 +68,7 @@ class OptimalAction(SessionTool):
     display_name = "Gym: Optimal action"
     description = "The action with the greatest expected return in the steps that are left"
     category = "policy"
-    input_ports = [_TRIGGER]
+    input_ports = [TRIGGER]
     output_ports = [
         PortDef("action", "DISCRETE_ACTION"),
         PortDef("value", "ANY", "float, the expected return from here on"),

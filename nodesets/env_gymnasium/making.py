@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import sys
 from importlib import import_module
@@ -10,7 +11,7 @@ from importlib.util import find_spec
 from typing import Any, Callable, Mapping
 
 _ENTRY = re.compile(r"[\w.]+:[A-Za-z_][\w.]*")
-_REGISTERED_BY = {"BabyAI-": "minigrid", "MiniGrid-": "minigrid", "ALE/": "ale_py"}
+_REGISTERED_BY = {"BabyAI-": "minigrid", "MiniGrid-": "minigrid", "ALE/": "ale_py", "MiniWorld-": "miniworld"}
 
 
 class Maker:
@@ -24,6 +25,7 @@ class Maker:
     def __init__(self, env_id: str, env_kwargs: Mapping[str, Any], frames: str) -> None:
         self.env_id = env_id
         self._kwargs = dict(env_kwargs)
+        _draw_without_screen(frames)
         if _ENTRY.fullmatch(env_id):
             self._make = self._creator = _load(env_id)
         else:
@@ -39,6 +41,16 @@ class Maker:
     def make(self, seed: int | None = None) -> Any:
         """A new environment; ``seed`` is for its constructor, where ``takes_seed``."""
         return self._make(**self._kwargs) if seed is None else self._make(**self._kwargs, seed=seed)
+
+
+def _draw_without_screen(frames: str) -> None:
+    """Tell pyglet (MiniWorld) and MuJoCo, before they are imported; what the operator has set wins.
+
+    MuJoCo is told only where there are frames to draw: with ``egl`` it cannot be imported without libEGL.
+    """
+    os.environ.setdefault("PYGLET_HEADLESS", "true")
+    if frames == "render":
+        os.environ.setdefault("MUJOCO_GL", "egl")
 
 
 def offers(function: Any, parameter: str) -> bool:
@@ -112,7 +124,8 @@ def _imported(module: str, env_id: str) -> Any:
 def _lacking(env_id: str, package: str) -> ImportError:
     return ImportError(
         f"{env_id} needs {package}, which {sys.executable} lacks: pip install it there "
-        "('evaltower[gym]' brings gymnasium and minigrid), or set EVALTOWER_GYM_PYTHON to one that has it"
+        "('evaltower[gym]' brings gymnasium and minigrid, 'evaltower[simulators]' more), "
+        "or set EVALTOWER_GYM_PYTHON to one that has it"
     )
 
 

@@ -3,16 +3,19 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
+from engine.store.scores import ExportOutcome, Measured
+from engine.text import visible
 from tests.cli.conftest import Shell
 from tests.fakes.finished_runs import fake_line, fake_row, make_run
 
 EVIL = "<script>alert(1)</script>\x1b[31m\u202e\ud800\0"
-FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "  =1", "＝1"]
+FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "  =1", "\u00a0=1", "＝1"]
 
 
 class Page(HTMLParser):
@@ -66,26 +69,28 @@ def test_no_text_in_a_csv_is_a_formula(shell: Shell, root: Path, formula: str) -
     assert rows[0]["instruction"] == f"'{formula}"
 
 
+def test_nothing_in_a_csv_steers_a_terminal_or_a_spreadsheet(shell: Shell, root: Path) -> None:
+    score = Measured(grader_id="g", metric=f"={EVIL}", value=1.0, detail=f"\r=1{EVIL}")
+    sent = ExportOutcome(sink="otlp", name=f"@{EVIL}", error=f"\t=1{EVIL}\x9b2J")
+    row = fake_row(0, instruction=f"\n=1{EVIL}", scoring="final", scores=[score], exports=[sent])
+    line = fake_line(0, EVIL, outputs={"text": EVIL, "\u202e": 1}, error=f"\t=1{EVIL}")
+    run = make_run(root, rows=[row], logs={0: [line]}).run_id
+    for words in ((), ("--episode", "0")):
+        text = shell("export", run, *words, "--format", "csv").out
+        assert "‹U+202E›" in text
+        cells = [cell for line in csv.reader(io.StringIO(text, newline="")) for cell in line]
+        assert all(cell == visible(cell) for cell in cells)
+        texts = [cell for cell in cells if not re.fullmatch(r"-?[\d.e+-]+", cell)]
+        assert not [cell for cell in texts if cell.lstrip().startswith(("=", "+", "-", "@"))]
+
+
 @pytest.mark.parametrize("words", [(), ("--episode", "0"), ("--episode", "1")])
 def test_a_page_has_no_script_and_shows_every_text_as_it_is(
     shell: Shell, run: str, words: tuple[str, ...]
 ) -> None:
     text = shell("export", run, *words, "--format", "html").out
     page = Page(text)
-    assert page.tags <= {
-        "html",
-        "head",
-        "meta",
-        "title",
-        "style",
-        "body",
-        "h1",
-        "h2",
-        "table",
-        "tr",
-        "th",
-        "td",
-    }
+    assert not page.tags & {"script", "iframe", "object", "link", "form"}
     assert "<script>alert(1)</script>" in page.text
     assert ("␛[31m‹U+202E›" in page.text) == (words != ("--episode", "1")), "a log's values are JSON here"
     assert not {"\x1b", "\u202e", "\0"} & set(text)
@@ -102,10 +107,14 @@ def test_an_episode_with_its_log(shell: Shell, run: str) -> None:
     assert shell("export", run, "--episode", "7", "--format", "json").code == 2
 
 
-def test_a_file_is_replaced_whole(shell: Shell, run: str, tmp_path: Path) -> None:
+def test_a_file_is_replaced_whole_and_only_by_force(shell: Shell, run: str, tmp_path: Path) -> None:
     target = tmp_path / "out.csv"
     target.write_text("before")
     said = shell("export", run, "--format", "csv", "-o", str(target))
+    assert said.code == 2
+    assert "--force replaces it" in said.err
+    assert target.read_text() == "before"
+    said = shell("export", run, "--format", "csv", "-o", str(target), "--force")
     assert (said.code, said.out) == (0, "")
     assert target.read_bytes().startswith(b"episode_index,")
     assert shell("export", run, "--format", "csv", "-o", str(tmp_path)).code == 2
@@ -120,5 +129,11 @@ def test_a_page_has_the_tables_that_show_has(shell: Shell, root: Path) -> None:
         for repeat in (1, 2)
     ]
     text = Page(shell("export", make_run(root, rows=rows).run_id, "--format", "html").out).text
-    for told in ("not run", "By task", "every task alike", "pass@k (success)", "pass^k"):
+    for told in (
+        "4 of 4 episodes measured, 0 errored",
+        "By task",
+        "every task alike",
+        "pass@k (success)",
+        "pass^k",
+    ):
         assert told in text

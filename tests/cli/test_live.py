@@ -82,6 +82,35 @@ def test_a_queue_is_operated_from_a_shell(backend: subprocess.Popen[str], root: 
     assert shell("queue").code == 3
 
 
+def test_a_secret_that_only_the_shell_has_is_asked_for_where_the_run_looks(
+    backend: subprocess.Popen[str], root: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    value = "s3cr3t-0123456789"
+    monkeypatch.setenv("EVALTOWER_SECRET_INGEST", value)
+    sink = {"name": "ours", "kind": "otlp", "endpoint": "http://127.0.0.1:9", "auth_secret": "ingest"}
+    asked = root / "asked.json"
+    asked.write_bytes(msgspec.json.encode({"sinks": [sink]}))
+    told = (
+        f"auth_secret: EVALTOWER_SECRET_INGEST is set here, and not for the backend, process {backend.pid},"
+    )
+    said = shell("run", "toy", "-n", "1", "--scoring", str(asked))
+    assert said.code != 0
+    assert told in " ".join(said.err.split())
+    assert "add 'ingest' to outputs/secrets.toml (mode 0600)" in " ".join(said.err.split())
+    assert shell("runs", "--json").json == []
+
+    filed = root / "outputs" / "secrets.toml"
+    filed.touch(0o600)
+    filed.write_text(f'ingest = "{value}"')
+    assert shell("run", "toy", "-n", "1", "--scoring", str(asked)).code == 0
+    filed.unlink()
+    said = shell("rescore", "last")
+    assert said.code != 0
+    assert told in " ".join(said.err.split())
+    for path in (root / "outputs").rglob("*"):
+        assert not path.is_file() or value.encode() not in path.read_bytes(), path
+
+
 def test_watch_and_a_submitting_command(backend: subprocess.Popen[str], root: Path, shell: Shell) -> None:
     with (
         evaltower(root, "watch", "--json") as watch,

@@ -8,14 +8,18 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from engine.control.look import light_report
 from engine.control.plans import plan_run
 from engine.control.reports import RefusedError, StartRequest
 from engine.store.atomic import write_json
 from engine.store.records import EpisodeRow, EpisodeWaits, MetricStats
 from engine.store.rundir import RunDir
-from engine.store.scores import ExportOutcome, Measured, Stage, Unmeasured
+from engine.store.runs import view_run
+from engine.store.scores import ExportOutcome, Measured, ModelUse, Stage, Unmeasured
+from engine.store.scoring_tally import scoring_tally
 from tests.cli.conftest import Operate, Shell
 from tests.fakes.fake_control import FakeControl
 from tests.fakes.finished_runs import CREATED, fake_line, fake_row, make_run
@@ -24,6 +28,7 @@ LINK = "https://traces.example/t/1"
 REASON = "it went <b>straight\nthere"
 TESTS = Measured(grader_id="tests-pass", metric="tests_pass", value=0.0, passed=False, detail="1 failed")
 JUDGED = Measured(grader_id="judge:style", metric="judge:style", value=0.75, passed=True, detail=REASON)
+USD = Measured(grader_id="cost", metric="usd", value=0.25)
 LATE = Unmeasured(
     grader_id="judge:style",
     metric="judge:style",
@@ -31,6 +36,7 @@ LATE = Unmeasured(
     retryable=True,
     detail="no answer within 120 s",
 )
+TOOK = ModelUse(asked=2, prompt_tokens=1000, completion_tokens=20, usd=0.3)
 SENT = ExportOutcome(sink="mlflow", name="ours", external_id="tr-1", url=LINK)
 LOST = ExportOutcome(sink="mlflow", name="ours", error="the platform answered 503")
 
@@ -45,7 +51,7 @@ def run(root: Path) -> RunDir:
     rows = [
         scored(0, scores=[JUDGED], verdict=True, exports=[SENT]),
         scored(1, scores=[TESTS, JUDGED], verdict=False, exports=[LOST]),
-        scored(2, scores=[LATE], scoring="pending"),
+        scored(2, scores=[LATE], scoring="pending", judges_used=TOOK),
         fake_row(3, status="error", termination="env_crash", error_class="infra", error="exit code 1"),
     ]
     run = make_run(root, rows=rows, logs={1: [fake_line(0, "reset")]})
@@ -72,11 +78,13 @@ def test_a_run_is_shown_with_verdicts_exports_and_what_waits(shell: Shell, run: 
     told = " ".join(shell("show", "last").out.split())
     for part in (
         "verdicts 1 passed, 1 failed, 0 without one, 1 pending",
+        "not judged 1 episode (grader_timeout 1): no answer within 120 s",
+        "judges took 1,000 prompt and 20 completion tokens, $0.300",
         "not measured judge:style in 1",
         "waiting 1 episode: judge:style 1",
         f"evaltower rescore {run.run_id} does what is left",
-        f"ours (mlflow) partial 1/2 {LINK} 1/2 episodes failed to export",
-        "theirs (otlp) succeeded 0/0",
+        f"ours (mlflow) pending 1/3 {LINK} 1 to come; 1/2 episodes failed to export",
+        "theirs (otlp) pending 0/3 - 3 to come",
         "pass 0.500 [",
         "judge:style 0.750",
     ):
@@ -85,8 +93,8 @@ def test_a_run_is_shown_with_verdicts_exports_and_what_waits(shell: Shell, run: 
     assert (scoring["passed"], scoring["failed"], scoring["undecided"], scoring["pending"]) == (1, 1, 0, 1)
     assert (scoring["retryable"], scoring["left"]) == (1, "rescore")
     assert [(sink["name"], sink["status"]) for sink in scoring["sinks"]] == [
-        ("ours", "partial"),
-        ("theirs", "succeeded"),
+        ("ours", "pending"),
+        ("theirs", "pending"),
     ]
 
 
@@ -114,7 +122,7 @@ def test_an_episode_is_shown_with_its_scores_and_what_its_judges_said(shell: She
     assert lines[1:] == [
         "",
         "verdict: fail",
-        "tests_pass: 0.000, fail: 1 failed",
+        "tests_pass by tests-pass: 0.000, fail: 1 failed",
         "judge:style: 0.750, pass: it went <b>straight there",
         "exported to ours (mlflow): the platform answered 503",
     ]
@@ -129,6 +137,45 @@ def test_an_episode_is_shown_with_its_scores_and_what_its_judges_said(shell: She
     assert [score["pass"] for score in told["episode"]["scores"]] == [False, True]
     assert len(shell("log", "last", "1", "--json", "--node", "reset").json) == 1
     assert shell("log", "last", "3", "--json").json == []
+
+
+def test_a_run_whose_judges_all_failed_has_no_other_headline(shell: Shell, root: Path) -> None:
+    rows = [scored(i, scores=[LATE, USD], metrics={}) for i in range(4)]
+    run = make_run(root, rows=rows, metric_stats={}, scored=scoring_tally(rows))
+    spec = run.read_spec()
+    spec.scoring = {"judges": [{"id": "style"}], "graders": [{"id": "cost"}]}
+    write_json(run.spec, spec)
+    told = " ".join(shell("show", "last").out.split())
+    assert "pass is withheld: 4 of 4 episodes gave no pass: 4 unmeasured; 100 % is above the error" in told
+    assert "not judged 4 episodes (grader_timeout 4): no answer within 120 s" in told
+    assert "usd 0.250" not in told
+    found = shell("show", "last", "--json").json
+    assert (found["results"]["headline"]["metric"], found["results"]["headline"]["estimate"]) == (
+        "pass",
+        None,
+    )
+    assert found["summary"]["scored"]["not_judged"] == 4
+    assert "pass is withheld" in shell("show", "last", "--metric", "pass").out
+    standing = light_report(view_run(run)).standing
+    assert standing is not None
+    assert (standing.metric, standing.withheld, standing.lost) == ("pass", True, 4)
+
+
+def test_a_long_word_of_a_reason_is_cut_where_it_is_too_long(shell: Shell, root: Path) -> None:
+    word = "x" * 5000
+    make_run(root, rows=[scored(0, scores=[msgspec.structs.replace(LATE, detail=word)])])
+    said = shell("log", "last", "0").out
+    assert "x" * 1900 in said
+    assert "characters left out]" in said
+
+
+def test_a_trace_that_was_done_without_is_told(shell: Shell, root: Path) -> None:
+    stage = Stage(name="collect", started_at=CREATED, finished_at=CREATED, error="connection refused")
+    make_run(root, rows=[scored(0, stages=[stage]), scored(1)])
+    told = " ".join(shell("show", "last").out.split())
+    assert "traces 1 graded without: it could not be fetched" in told
+    assert "collect: connection refused" in shell("log", "last", "0").out
+    assert "collect" not in shell("log", "last", "1").out
 
 
 def test_what_could_not_be_collected_is_told(shell: Shell, root: Path) -> None:
@@ -179,7 +226,7 @@ def test_scores_are_a_table_of_their_own(shell: Shell, run: RunDir, tmp_path: Pa
 def test_what_is_measured_in_milliseconds_says_so(shell: Shell, root: Path) -> None:
     took = Measured(grader_id="latency", metric="span", value=34.64)
     make_run(root, rows=[scored(0, scores=[took])], metric_stats={"span": MetricStats(mean=34.64, n=1)})
-    assert "span: 34.640 ms" in shell("log", "last", "0").out
+    assert "span by latency: 34.640 ms" in shell("log", "last", "0").out
     for words in (("show", "last"), ("episodes", "last"), ("export", "last", "--format", "html")):
         assert "span (ms)" in shell(*words).out
     assert "span 34.640 ms" in shell("show", "last", "--metric", "span").out

@@ -52,6 +52,7 @@ MISTAKES = [
     ("llmCall", {"max_tokens": -1.5}, "config.max_tokens is -1.5, not a whole number from 1 on"),
     ("llmCall", {"mode": "chatty"}, "config.mode is 'chatty', not one of single_turn, conversation"),
     ("llmCall", {"stop": 5}, "config.stop is 5, not text, or a list of texts"),
+    ("llmCall", {"schema": "{}"}, "config.schema is '{}', not a JSON schema, as an object"),
     ("llmCall", {"image_detail": "ultra"}, "config.image_detail is 'ultra', not one of low, high, auto"),
     ("llmCall", {"system_prompt": {}}, "config.system_prompt is {}, not text"),
     ("llmCall", {"template": ["x"]}, "config.template is ['x'], not text"),
@@ -83,7 +84,7 @@ def test_a_mistake_names_the_node_and_the_field(
     ("kind", "config"),
     [
         ("llmCall", {"n": "", "temperature": None, "max_tokens": "", "mode": "", "stop": None}),
-        ("llmCall", {"n": "2", "temperature": "0.5", "max_tokens": 20.0, "stop": ["a", "b"]}),
+        ("llmCall", {"n": "2", "temperature": "0.5", "max_tokens": 20.0, "stop": ["a", "b"], "schema": {}}),
         ("llmCall", {"template": "{step} {pos} {heading} {wired} {scene} {plan} { x } {}"}),
         ("llmCall", {"mode": "conversation", "write_to_state": "plan", "position_in_drawing": 3}),
         ("textParse", {"mode": "json_field", "json_key": "a.b", "default": 3}),

@@ -25,3 +25,22 @@ def test_what_would_stop_a_run_is_named(reader: Reader) -> None:
     assert "1 aborted" in items["runs"].detail
     assert "ZeroDivisionError" in items["nodeset failed to load"].detail
     assert "/no/python" in items["interpreter of env_toy"].detail
+
+
+def test_what_a_nodeset_needs_is_one_line_where_all_is_there_and_else_one_for_each(reader: Reader) -> None:
+    nodesets = reader.root / "workspace" / "nodesets"
+    asks = "    def requirements(self):\n        from engine.components import needs_module, needs_path\n"
+    (nodesets / "env_toy.py").write_text(
+        f"{NODESET}\n{asks}"
+        '        return [needs_module("msgspec", ""), needs_path("data", "/no/data", "get it")]\n'
+    )
+    (nodesets / "env_other.py").write_text(
+        NODESET.replace("env_toy", "env_other") + f'\n{asks}        return [needs_module("msgspec", "")]\n'
+    )
+    told = [item for item in reader.doctor() if item.name in ("needs of env_toy", "needs of env_other")]
+    assert [(item.name, item.state) for item in told] == [
+        ("needs of env_other", "ok"),
+        ("needs of env_toy", "warning"),
+    ]
+    assert "module msgspec" in told[0].detail
+    assert (told[1].detail, told[1].remedy) == ("data: /no/data is not there", "get it")

@@ -14,6 +14,7 @@ import pytest
 from engine.control.rescoring import reopen_to_score
 from engine.store.rundir import RunDir
 from engine.store.runs import read_rows, view_run
+from engine.store.scores import ModelUse
 from tests.control.waiting import wait_for
 from tests.fakes.chat_server import ChatServer, Handler, chat_server, fails, hangs, says
 from tests.fakes.real_runs import RUN_DEADLINE_SEC, ask_to_end, attempt
@@ -49,7 +50,10 @@ def played_once(tmp_path_factory: pytest.TempPathFactory) -> RunDir:
     with chat_server() as server:
         server.acts.extend([fails(500)] * 2)
         run = played(scored_root(tmp_path_factory.mktemp("played"), server), JUDGED)
-    assert all_values(run) == [{"tests_pass": 1.0, "tool_calls": 0.0, "judge:quality": "grader_error"}] * 2
+    assert (
+        all_values(run)
+        == [{"tests_pass": 1.0, "tool_calls": "missing_evidence", "judge:quality": "grader_error"}] * 2
+    )
     return run
 
 
@@ -64,8 +68,17 @@ def run(played_once: RunDir, tmp_path: Path, server: ChatServer) -> RunDir:
 
 def test_what_a_judge_could_not_say_is_said_without_playing_anything(run: RunDir) -> None:
     done, summary = journal(run), run.read_summary()
+    progress, tally = run.read_progress(), summary.scored
+    assert progress is not None
+    assert tally is not None
+    assert progress.scored == tally
+    assert (tally.not_judged, tally.not_judged_for) == (2, {"grader_error": 2})
+    assert "HTTP 500" in tally.not_judged_why
+    assert (summary.status, summary.error) == ("completed", None), "no fault of ours"
     rescored(run)
-    assert all_values(run) == [{"tests_pass": 1.0, "tool_calls": 0.0, "judge:quality": 0.75}] * 2
+    assert (
+        all_values(run) == [{"tests_pass": 1.0, "tool_calls": "missing_evidence", "judge:quality": 0.75}] * 2
+    )
     assert journal(run) == done
     after = run.read_summary()
     assert (after.status, after.error, after.finished_at, after.elapsed_sec, after.result_digest) == (
@@ -76,23 +89,29 @@ def test_what_a_judge_could_not_say_is_said_without_playing_anything(run: RunDir
         summary.result_digest,
     )
     assert after.aggregate_metrics["judge:quality"] == 0.75
+    assert after.scored is not None
+    assert (after.scored.not_judged, after.scored.judges_used) == (
+        0,
+        ModelUse(asked=2, prompt_tokens=20, completion_tokens=4, unpriced=2),
+    )
     assert "judge:quality" not in summary.aggregate_metrics
     assert run.is_done()
     assert {row.scoring for row in read_rows(run)} == {"final"}
 
 
 def test_it_is_scored_as_it_says_now_as_far_as_that_goes_without_the_environment(run: RunDir) -> None:
-    also = {"id": "tests-pass", "config": {"id": "again", "cmd": "true"}}
+    also = {"id": "tests-pass", "config": {"id": "again", "metric": "again", "cmd": "true"}}
     now = {"graders": [STEPS, TESTS, also], "judges": [{"id": "style", "prompt": "How is it?"}]}
     rescored(run, now)
     for row in read_rows(run):
         assert [(score.grader_id, getattr(score, "value", None)) for score in row.scores] == [
-            ("steps", 0.0),
+            ("steps", None),
             ("tests-pass", 1.0),
             ("again", None),
             ("judge:style", 0.75),
         ]
         assert (row.scores[2].reason, row.verdict, row.failure) == ("missing_evidence", True, None)
+        assert [stage.name for stage in row.stages if stage.name.startswith("judge:")] == ["judge:style"]
     assert run.read_spec().scoring == now
 
 
@@ -100,7 +119,8 @@ def test_a_run_that_was_not_scored_is(root: Path) -> None:
     run = played(root, {})
     rescored(run, JUDGED)
     assert (
-        all_values(run) == [{"tests_pass": "missing_evidence", "tool_calls": 0.0, "judge:quality": 0.75}] * 2
+        all_values(run)
+        == [{"tests_pass": "missing_evidence", "tool_calls": "missing_evidence", "judge:quality": 0.75}] * 2
     )
 
 

@@ -136,6 +136,16 @@ class TestRequest:
         assert (profile, call.n) == ("gpt", 2)
         assert call.parameters == {"temperature": 0.0, "max_tokens": 20, "stop": ["\n"]}
 
+    async def test_an_answer_is_held_to_a_schema(self) -> None:
+        chat = Parrot()
+        schema = {"type": "object", "properties": {"action": {"enum": ["left", "right"]}}}
+        await Fired(chat, schema=schema).forward(prompt="p")
+        asked = chat.asked[0][2].parameters["response_format"]
+        assert asked == {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "strict": True, "schema": schema},
+        }
+
     async def test_a_pinned_model(self) -> None:
         chat = Parrot()
         await Fired(chat, profile="__direct__", provider="openai", model="big").forward(prompt="p")

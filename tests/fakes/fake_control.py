@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,9 @@ class FakeControl(Reader):
     def resume(self, run: str, *, errors: bool = False) -> None:
         self._take("resume", run, errors)
 
-    def rescore(self, run: str, scoring: Mapping[str, Any] | None = None) -> None:
+    def rescore(
+        self, run: str, scoring: Mapping[str, Any] | None = None, caller_secrets: Collection[str] = ()
+    ) -> None:
         self._take("rescore", run, scoring)
 
     def delete(self, run: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from engine.components.bases import ContainerDef, StateDef
 from engine.components.containers import ContainerStore
-from engine.components.errors import HostCrashed, HostTimeout, NodeRaised, StopExecution
+from engine.components.errors import HostCrashed, HostTimeout, NodeRaised, OutsideFailure, StopExecution
 from engine.components.firing import FiringRequest
 from engine.hosting.remote import RemoteHandler
 from tests.hosting.helpers import Host
@@ -67,6 +67,14 @@ async def test_writes_and_signals_reach_the_store_in_order(start: Start) -> None
         result = await handler.fire(request({"what": "uses containers"}, store))
         assert result.outputs == {"value": total}
         assert store.snapshot()["memory"]["values"] == {"count": total, "last": total, "scratch": 0}
+
+
+async def test_a_node_may_say_that_what_it_relies_on_failed_and_its_process_goes_on(start: Start) -> None:
+    handler = RemoteHandler((await start()).client, lambda _: 20)
+    with pytest.raises(OutsideFailure, match=r"^the server of it is away$") as caught:
+        await handler.fire(request({"what": "lost its server"}))
+    assert caught.value.termination == "exception"
+    assert (await handler.fire(request({"what": "echo", "value": 1}))).outputs == {"value": 1}
 
 
 @pytest.mark.parametrize(("ending", "kind"), [("raise", NodeRaised), ("stop", StopExecution)])

@@ -25,6 +25,7 @@ from engine.components import (
     EnvPanelField,
     FireList,
     FireSpec,
+    OutsideFailure,
     PortDef,
     StateDef,
     StopExecution,
@@ -186,6 +187,9 @@ class Do(BaseCanvasNode):
 
     async def stops(self, inputs, ctx):
         raise StopExecution("seen enough")
+
+    async def lost_its_server(self, inputs, ctx):
+        raise OutsideFailure("the server of it is away")
 
     async def exits(self, inputs, ctx):
         os._exit(1)

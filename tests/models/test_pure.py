@@ -96,6 +96,18 @@ def test_tokens_are_known_only_where_all_are() -> None:
     assert counted.joined(Answer(["b"], ["stop"])).usage is None
 
 
+def test_what_a_model_refuses_stands_beside_its_texts() -> None:
+    choices = [{"message": {"content": None, "refusal": "No."}}, {"message": {"content": "yes"}}]
+    refused = read_answer(json.dumps({"choices": choices}).encode(), lambda text: text.replace("N", "*"))
+    assert (refused.texts, refused.refusals, refused.refusal) == (["", "yes"], ["*o.", ""], "*o.")
+    plain = read_answer(json.dumps(completion("a")).encode(), str)
+    assert (plain.refusals, plain.refusal) == ([], "")
+    assert plain.joined(refused).refusals == ["", "*o.", ""]
+    assert plain.joined(plain).refusals == []
+    odd = {"choices": [{"message": {"content": "a", "refusal": {"why": 1}}}]}
+    assert read_answer(json.dumps(odd).encode(), str).refusals == []
+
+
 @pytest.mark.parametrize(
     "usage",
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.nodesets.test_published import evaltower
+from tests.command import evaltower
 
 
 def test_the_expert_graph_succeeds_everywhere_along_shortest_paths(tmp_path: Path) -> None:

@@ -123,3 +123,15 @@ async def test_a_level_that_breaks_the_bot_is_named(player: Player) -> None:
 async def test_the_same_key_draws_the_same_action(player: Player) -> None:
     episodes = [await player.episode("random_action", 3, env_id="BabyAI-GoToLocal-v0") for _ in range(2)]
     assert episodes[0] == episodes[1]
+
+
+async def test_a_rule_of_one_line_balances_the_pole(player: Player) -> None:
+    assert (await player.episode("rule_action", 3, env_id="CartPole-v1"))["return"] == 500
+
+
+async def test_a_rule_is_chosen_by_the_environment_or_by_name(player: Player) -> None:
+    await player.choose(env_id="CartPole-v1")
+    await player.fire("reset")
+    with pytest.raises(ValueError, match="there is no rule for 'Walker'; there is one for Acrobot, CartPole"):
+        await player.fire("rule_action", {"rule": "Walker"}, trigger=None)
+    assert (await player.fire("rule_action", {"rule": "MountainCar"}, trigger=None))["action"] in (0, 2)

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from tests.nodesets.gym_player import NODESETS, nodeset_class
 
+torch: Any = pytest.importorskip("torch")
 package = nodeset_class("policy_torch").__module__
 model: Any = importlib.import_module(package + ".model")
 training: Any = importlib.import_module(package + ".train_cartpole")

@@ -13,9 +13,9 @@ import pytest
 
 from engine.scoring.context import Case, Evidence
 from engine.scoring.graders.swe_bench import SweBench
+from tests.command import evaltower
 from tests.fakes.chat_server import chat_server
 from tests.fakes.real_runs import RUN_DEADLINE_SEC, attempt, finished, make_root, write_run
-from tests.nodesets.test_published import evaltower
 from tests.nodesets.workspace_player import NODESET, DeskCompute, desk, write_cases
 
 GOLD = json.loads((NODESET / "graphs" / "swe_gold.json").read_text("utf-8"))

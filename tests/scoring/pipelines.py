@@ -16,7 +16,6 @@ from engine.scoring.judging import JudgePanel
 from engine.scoring.pipeline import Pipeline
 from engine.scoring.scored import Means
 from engine.scoring.sinks import ExportItem
-from engine.scoring.sources import ProbeResult
 from engine.scoring.spec import GraderSpec, ScoringSpec
 from engine.store.records import EpisodeRow
 from engine.store.scores import ExportOutcome
@@ -109,9 +108,6 @@ class Source:
             raise found
         return list(found)
 
-    async def probe(self) -> ProbeResult:
-        return ProbeResult("reachable")
-
 
 @dataclass
 class Exporter:
@@ -140,7 +136,7 @@ class Bench:
     final: list[EpisodeRow] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        means = Means(
+        self.means = Means(
             self.spec,
             RUN,
             "graph",
@@ -151,7 +147,7 @@ class Bench:
             self.exporter,  # type: ignore[arg-type]
         )
         self.pipeline = Pipeline(
-            means,
+            self.means,
             self.files,
             lambda: None,
             lambda at, row, folder: self.final.append(row),

@@ -58,6 +58,39 @@ async def test_what_the_trace_does_not_say_is_not_measured() -> None:
     assert await reason(silent, "cost") == "missing_evidence"
     assert await reason(silent, "latency") == "missing_evidence"
     assert await value(silent, "steps") == ("tool_calls", 0.0, None)
+
+
+@pytest.mark.parametrize("collected", [{}, {"collected": True}])
+async def test_tool_calls_that_nobody_can_see_are_no_zero(collected: dict[str, Any]) -> None:
+    """A harness whose trace is not collected, or could not be, is seen from outside only."""
+    outside = [
+        {"kind": "message", "role": "user", "text": "tidy up"},
+        {"kind": "message", "role": "assistant", "text": "done"},
+        {"kind": "log", "stream": "stderr", "text": "working"},
+        {"kind": "env_action", "action": "command.exit", "detail": {"exit_code": 0}},
+        {"kind": "error", "message": "no connection", **collected},
+    ]
+    score = await one(evidence(outside), "steps")
+    assert not isinstance(score, Measured)
+    assert score.reason == "missing_evidence"
+    assert "was not traced" in score.detail
+    assert await value(evidence([*outside, {"kind": "span", "name": "agent"}]), "steps") == (
+        "tool_calls",
+        0.0,
+        None,
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_may_be_told_what_its_number_is_called(kind: str) -> None:
+    needed = {"script": {"code": "x"}, "text-metric": {"pattern": "(x)"}}.get(kind, {})
+    assert grader(kind, metric="own", **needed).metrics == ("own",)
+
+
+async def test_a_score_goes_by_the_name_that_it_was_given() -> None:
+    given = evidence(EVENTS, expected="42")
+    assert await value(given, "answer-match", metric="right") == ("right", 1.0, True)
+    assert await value(given, "cost", metric="agent_usd") == ("agent_usd", 0.25, None)
     assert await reason(evidence([{"kind": "error", "message": "no"}]), "cost") == "missing_evidence"
 
 

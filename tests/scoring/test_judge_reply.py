@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.scoring.judge_reply import LONGEST_QUOTE, LONGEST_REASON, NotAVerdict, read_reply
+from engine.scoring.judge_reply import LONGEST_QUOTE, LONGEST_REASON, NotAVerdict, OffScale, read_reply
 
 SCORES = st.one_of(st.integers(), st.floats(allow_nan=False, allow_infinity=False))
 SHARES = st.floats(min_value=0, max_value=1)
@@ -47,15 +47,8 @@ class TestAVerdict:
     def test_is_found_in_a_fence(self) -> None:
         assert read_reply(f"Sure {{here}}:\n```json\n{reply(1)}\n```").mark.value == 1.0
 
-    @given(SCORES)
-    def test_is_kept_to_its_range_and_says_so(self, score: float) -> None:
-        mark = read_reply(reply(score)).mark
-        assert mark.value == min(max(score, 0), 1)
-        assert math.copysign(1, mark.value) == 1
-        assert ("which is kept to" in mark.reason) == (not 0 <= score <= 1)
-
-    def test_a_score_beyond_all_measure(self) -> None:
-        assert read_reply(reply(10**400)).mark.value == 1.0
+    def test_a_zero_has_no_sign(self) -> None:
+        assert math.copysign(1, read_reply(reply(-0.0)).mark.value) == 1
 
     def test_is_the_first_object(self) -> None:
         assert read_reply(f"{reply(0.1)} no, rather {reply(0.9)}").mark.value == 0.1
@@ -67,7 +60,8 @@ class TestAVerdict:
         assert read_reply(reply(0.2, f"it wrote </think>{reply(1)}")).mark.value == 0.2
 
     def test_a_long_reason_is_cut(self) -> None:
-        assert read_reply(reply(reason="x" * 10_000)).mark.reason == "x" * LONGEST_REASON + "…"
+        told = read_reply(reply(reason="x" * 10_000)).mark.reason
+        assert told == "x" * LONGEST_REASON + " [… 6000 characters left out]"
 
 
 class TestPassing:
@@ -90,11 +84,11 @@ class TestPassing:
 
 class TestCriteria:
     def test_each_is_a_number_or_has_a_reason_of_its_own(self) -> None:
-        said = {"brief": 0.25, "kind": {"score": 3, "reason": "very"}, "unasked": "?"}
+        said = {"brief": 0.25, "kind": {"score": 1, "reason": "very"}, "unasked": 300}
         criteria = read_reply(reply(criteria=said), ["brief", "kind"]).criteria
         assert {name: mark.value for name, mark in criteria.items()} == {"brief": 0.25, "kind": 1.0}
         assert criteria["brief"].reason == ""
-        assert criteria["kind"].reason == "very [the judge said 3, which is kept to 1]"
+        assert criteria["kind"].reason == "very"
 
     @pytest.mark.parametrize("said", [None, {}, [], 0.5, {"kind": 1}, [["brief", 1]]])
     def test_one_that_is_left_out_makes_it_no_verdict(self, said: Any) -> None:
@@ -105,6 +99,25 @@ class TestCriteria:
     def test_one_without_a_number_makes_it_no_verdict(self, said: Any) -> None:
         with pytest.raises(NotAVerdict, match="no number as the score of the criterion 'brief'"):
             read_reply(reply(criteria={"brief": said}), ["brief"])
+
+
+class TestOffScale:
+    @given(SCORES.filter(lambda score: not 0 <= score <= 1))
+    def test_a_number_beyond_the_scale_is_none_that_counts(self, score: float) -> None:
+        with pytest.raises(OffScale, match="where a number from 0 to 1 was asked for"):
+            read_reply(reply(score))
+
+    @pytest.mark.parametrize(
+        ("score", "shown"),
+        [(80, "80"), (1.0000000000000002, "1.0000000000000002"), (10**400, "a number beyond all measure")],
+    )
+    def test_it_says_what_came(self, score: float, shown: str) -> None:
+        with pytest.raises(OffScale, match=f"^the judge gave {shown} as its score, where"):
+            read_reply(reply(score), pass_threshold=0.5)
+
+    def test_one_criterion_beyond_it_says_that_none_is_on_it(self) -> None:
+        with pytest.raises(OffScale, match="80 as the score of the criterion 'brief'"):
+            read_reply(reply(1, criteria={"kind": 1, "brief": {"score": 80}}), ["kind", "brief"])
 
 
 class TestNoVerdict:

@@ -14,11 +14,10 @@ import pytest
 
 from engine.models.call import ChatCall, Reply
 from engine.models.client import ChatClient
-from engine.scoring.context import Evidence
 from engine.scoring.judging import Judged, JudgePanel, judge_models, without_verdict
-from engine.scoring.streams import BoundedStream, StreamStats
-from engine.store.profile import Profile
-from engine.store.scores import Measured, Score, Unmeasured
+from engine.scoring.streams import BoundedStream
+from engine.store.profile import Price, Profile
+from engine.store.scores import Measured, ModelUse, Score, Unmeasured
 from tests.fakes.chat_server import Act, ChatServer, breaks_off, chat_server, drips, fails, hangs, says, sends
 from tests.scoring.judges import a_judge, a_verdict, an_episode
 
@@ -188,6 +187,24 @@ class TestNoVerdict:
         assert (score.reason, score.retryable) == ("grader_error", True)
         assert "it says: " in score.detail
 
+    @pytest.mark.parametrize(
+        "words", [a_verdict(80, criteria={"brief": 1}), a_verdict(1, criteria={"brief": 95})]
+    )
+    async def test_a_number_off_the_scale(
+        self, server: ChatServer, make_panel: MakePanel, words: str
+    ) -> None:
+        server.acts.append(says(words))
+        score = await self.of_the_first(make_panel(*self.TWO))
+        assert (score.reason, score.retryable) == ("contract_violation", True)
+        assert "where a number from 0 to 1 was asked for" in score.detail
+
+    async def test_a_refusal_in_words(self, server: ChatServer, make_panel: MakePanel) -> None:
+        message = {"role": "assistant", "content": None, "refusal": "I will not judge a burglary."}
+        server.acts.append(sends(json.dumps({"choices": [{"message": message}]}).encode()))
+        score = await self.of_the_first(make_panel(*self.TWO))
+        assert (score.reason, score.retryable) == ("grader_error", True)
+        assert score.detail == "the judge refused: I will not judge a burglary."
+
     async def test_an_answer_that_was_cut_off(self, server: ChatServer, make_panel: MakePanel) -> None:
         choice = {"message": {"content": '{"score": 0.9, "rea'}, "finish_reason": "length"}
         server.acts.append(sends(json.dumps({"choices": [choice]}).encode()))
@@ -277,6 +294,34 @@ class TestNoVerdict:
         assert one.stage.error_class == error_class
 
 
+class TestWhatItTook:
+    PRICE = Price(input=2.0, output=10.0)
+
+    async def use(self, panel: JudgePanel) -> ModelUse:
+        (one,) = await judged(panel)
+        assert one.stage is not None
+        assert one.stage.used is not None
+        return one.stage.used
+
+    async def test_is_in_its_stage_whatever_it_said(self, server: ChatServer, make_panel: MakePanel) -> None:
+        panel = make_panel(a_judge(), price=self.PRICE)
+        server.acts.append(says("[[90]]", usage={"prompt_tokens": 1_000_000, "completion_tokens": 100_000}))
+        assert await self.use(panel) == ModelUse(
+            asked=1, prompt_tokens=1_000_000, completion_tokens=100_000, usd=3.0
+        )
+        assert await self.use(panel) == ModelUse(), "an answer from the cache took nothing"
+
+    async def test_says_what_is_not_known(self, server: ChatServer, make_panel: MakePanel) -> None:
+        server.acts.append(says(a_verdict(), usage="none"))
+        assert await self.use(make_panel(a_judge(), price=self.PRICE)) == ModelUse(
+            asked=1, uncounted=1, unpriced=1
+        )
+
+    async def test_without_a_price_is_tokens(self, server: ChatServer, make_panel: MakePanel) -> None:
+        use = await self.use(make_panel(a_judge()))
+        assert (use.prompt_tokens, use.completion_tokens, use.usd, use.unpriced) == (10, 2, None, 1)
+
+
 class TestAnotherAttempt:
     async def test_is_of_those_that_did_not_measure(self, server: ChatServer, make_panel: MakePanel) -> None:
         panel = make_panel(a_judge("j1"), a_judge("j2", "brief", prompt="another"), retries=0)
@@ -313,21 +358,6 @@ class TestAnotherAttempt:
         for seed in (SEED, SEED + 1):
             await panel.judge(an_episode(), seed)
         assert len({body["seed"] for body in server.bodies}) == 2
-
-
-@pytest.mark.case(23)
-async def test_an_episode_that_failed_is_not_asked_about(server: ChatServer, make_panel: MakePanel) -> None:
-    panel = make_panel(a_judge())
-    stream = BoundedStream[Evidence](
-        4,
-        lambda episode: panel.judge(episode, SEED),
-        takes=lambda episode: episode.case.status == "completed",
-    )
-    for status in ("completed", "error", "cancelled"):
-        stream.push(an_episode(status=status))
-    await stream.settle()
-    assert stream.stats == StreamStats(pushed=3, finished=1, skipped=2)
-    assert len(server.asked) == 1
 
 
 async def test_scores_of_a_judge_that_was_not_asked_are_followed_by_its_first_attempt(

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
+from engine.control.scoring_report import report_of
 from engine.models.call import ChatCall
 from engine.scoring import collecting, pipeline
+from engine.scoring.again import to_score_again
 from engine.scoring.collect import collect
 from engine.scoring.evidence import read_events
 from engine.scoring.graders import AnyGrader
@@ -20,7 +22,7 @@ from engine.scoring.pipeline import PhaseError
 from engine.scoring.reading import read_scoring
 from engine.scoring.sources import CollectError
 from engine.store.records import EpisodeRow
-from engine.store.scores import Measured, Stage, Unmeasured
+from engine.store.scores import Measured, ModelUse, Stage, Unmeasured
 from tests.scoring.making import Made, gives, measured
 from tests.scoring.pipelines import (
     PICTURE,
@@ -241,8 +243,18 @@ class TestTraces:
         table = bench("steps", source=Source([CollectError("down")]), trace=trace, judges=TWO_JUDGES)
         row = await table.played()
         assert row.failure is None
-        assert values(row) == {"tool_calls": 0.0, "judge:j1": 0.75, "judge:j2": 0.75}
+        assert values(row) == {"tool_calls": None, "judge:j1": 0.75, "judge:j2": 0.75}
         assert [event["kind"] for event in read_events(table.place(0))] == ["error"]
+        assert report_of([row], "completed").degraded == 1
+        assert report_of([row], "completed").not_collected == 0
+
+    async def test_a_file_that_was_done_without_is_told_as_any_other_trace(self, bench: MakeBench) -> None:
+        trace = {"kind": "file", "endpoint": "gone.json", "on_pull_error": "degrade"}
+        row = await bench("steps", trace=trace).played()
+        assert row.failure is None
+        (collect,) = (stage for stage in row.stages if stage.name == "collect")
+        assert "gone.json" in (collect.error or "")
+        assert report_of([row], "completed").degraded == 1
 
     async def test_a_platform_that_answers_nonsense_is_one_that_cannot_be_read(
         self, bench: MakeBench
@@ -256,23 +268,24 @@ class TestTraces:
         assert row.failure is not None
         assert row.failure["message"] == "no source was made"
 
-    @pytest.mark.parametrize("offers", [("read_file",), ()], ids=["of the environment", "of this machine"])
-    async def test_a_trace_in_a_file(self, bench: MakeBench, tmp_path: Path, offers: tuple[str, ...]) -> None:
-        there = tmp_path / RUN
-        there.mkdir()
-        (there / "ep0000.json").write_text(json.dumps([CALLED]))
-        endpoint = str(tmp_path / "{run_id}.json")
-        inside = {endpoint.replace("{run_id}", f"{RUN}/ep0000"): json.dumps(CALLED).encode()}
-        table = bench("steps", trace={"kind": "file", "endpoint": endpoint})
+    @pytest.mark.parametrize("offers", [("read_file",), ()], ids=["of the environment", "among the run's"])
+    async def test_a_trace_in_a_file(self, bench: MakeBench, offers: tuple[str, ...]) -> None:
+        table = bench("steps", trace={"kind": "file", "endpoint": "agent.json"})
+        if not offers:
+            (table.place(0) / "agent.json").write_text(json.dumps([CALLED]))
+        inside = {"agent.json": json.dumps(CALLED).encode()}
         row = await table.played(desk=Desk(files=inside, offers=offers))
         assert values(row) == {"tool_calls": 1.0}
-        assert (await table.played(1, Desk(files=inside, offers=offers))).failure is None or offers
 
-    async def test_a_file_that_is_not_there_is_not_waited_for(self, bench: MakeBench) -> None:
+    @pytest.mark.parametrize("offers", [("read_file",), ()], ids=["in the environment", "among the run's"])
+    async def test_a_file_that_is_not_there_is_told_and_not_waited_for(
+        self, bench: MakeBench, offers: tuple[str, ...]
+    ) -> None:
         table = bench("steps", trace={"kind": "file", "endpoint": "gone.json"})
-        row = await table.played()
+        row = await table.played(desk=Desk(offers=offers))
         assert row.failure is not None
         assert (row.failure["stage"], row.failure["retryable"]) == ("collect", False)
+        assert "gone.json" in row.failure["message"]
         assert values(row) == {"tool_calls": None}
 
     async def test_waiting_for_traces_takes_no_judges_place(self, bench: MakeBench) -> None:
@@ -326,6 +339,16 @@ class TestJudges:
         assert list(values(mended.last(1))) == ["tests_pass", "judge:j1", "judge:j2", "judge:j3"]
         assert exporter.items[-1].row.exports == [], "what was exported of it is not all there is now"
 
+    @pytest.mark.case(23)
+    async def test_an_episode_that_failed_is_not_judged(self, bench: MakeBench) -> None:
+        table = bench(judges=[{"id": "j"}])
+        for index, status in enumerate(("completed", "error", "cancelled")):
+            await table.play(index, status=status)
+        await table.pipeline.settle()
+        rows = {row.episode_index: row for row in table.final}
+        assert [list(values(rows[index])) for index in range(3)] == [["judge:j"], [], []]
+        assert len(table.chat.asked) == 1
+
     async def test_a_resume_between_two_judges_asks_the_second_alone(self, bench: MakeBench) -> None:
         table = bench("tests-pass", "steps", judges=[{"id": "j1", "criteria": ["tone"]}, {"id": "j2"}])
         left = an_episode(
@@ -346,6 +369,34 @@ class TestJudges:
             ("judge:j2", 0.75),
         ]
         assert len(table.chat.asked) == 1
+
+    async def test_what_they_took_is_in_their_stages_and_over_all_attempts_in_the_row(
+        self, bench: MakeBench
+    ) -> None:
+        async def garbage(call: ChatCall) -> str:
+            return "[[90]]"
+
+        first = await bench(chat=Chat(garbage), judges=TWO_JUDGES).played()
+        once = ModelUse(asked=1, unpriced=1)
+        assert [stage.used for stage in first.stages if stage.used] == [once, once]
+        assert first.judges_used == ModelUse(asked=2, unpriced=2)
+
+        again = bench(judges=[{"id": "j2"}])
+        left = to_score_again(again.means, first)
+        again.pipeline.push(0, left, again.place(0))
+        await again.pipeline.settle()
+        assert [name for name in stages(again.last()) if name.startswith("judge:")] == ["judge:j2"]
+        assert again.last().judges_used == ModelUse(asked=3, unpriced=3)
+
+    async def test_a_judge_that_lost_its_evidence_has_no_stage_that_says_it_went_well(
+        self, bench: MakeBench
+    ) -> None:
+        judged = await bench(judges=TWO_JUDGES).played()
+        lost = bench(judges=TWO_JUDGES, trace=PLATFORM, source=Source([CollectError("down")]))
+        lost.pipeline.push(0, to_score_again(lost.means, judged), lost.place(0))
+        await lost.pipeline.settle()
+        assert values(lost.last()) == {"judge:j1": None, "judge:j2": None}
+        assert not any(name.startswith("judge:") for name in stages(lost.last()))
 
     async def test_each_judges_scores_are_on_disk_before_the_next_is_asked(self, bench: MakeBench) -> None:
         seen: list[list[str]] = []
@@ -390,6 +441,21 @@ class TestJudges:
         row = await bench(graders_=made, exporter=exporter, sinks=SINK).played()
         assert values(row) == {"nan": None, "throws": None, "fine": 1.0}
         assert row.measures == {"fine": 1.0, "pass": 1.0}
+
+    async def test_two_graders_of_one_metric_are_never_one_number(self, bench: MakeBench) -> None:
+        made = [
+            gives(measured("part", 1.0), measured("own", 0.0), name="a", metrics=("a",)),
+            gives(measured("own", 1.0, True), measured("part", 3.0), name="b", metrics=("own",)),
+        ]
+        row = await bench(graders_=made).played()
+        assert [(s.grader_id, s.metric, getattr(s, "value", None)) for s in row.scores] == [
+            ("a", "part", 1.0),
+            ("a", "own", None),
+            ("b", "own", 1.0),
+            ("b", "part", None),
+        ]
+        assert "is scored by the grader 'b'" in row.scores[1].detail
+        assert row.measures == {"part": 1.0, "own": 1.0, "pass": 1.0}
 
 
 class TestStreams:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from engine.scoring.asked import asks_verdict
 from engine.scoring.reading import read_scoring, scoring_problems
 from engine.scoring.spec import DEFAULT_LADDER, Criterion, ScoringError, ScoringSpec
 from engine.store.profile import Profile
@@ -93,7 +94,13 @@ def test_every_problem_is_told_at_once_with_what_is_near() -> None:
         ({"id": "command", "config": {"metric": "pass"}}, ".config: metric: 'pass' is the verdict's"),
         ({"id": "command", "config": {"id": "../x"}}, ".config: id: a grader is called by letters"),
         ({"id": "script-score", "config": {"pattern": "x"}}, ".config: pattern must have a group"),
-        ({"id": "text-metric"}, ".config.pattern: is missing"),
+        ({"id": "text-metric"}, ".config.metric: is missing"),
+        ({"id": "text-metric", "config": {"metric": "", "pattern": "(x)"}}, ".config: metric: say what"),
+        ({"id": "tests-pass", "config": {"metric": "judge:x"}}, ".config: metric: 'judge:x' is a judge's"),
+        (
+            {"id": "script", "config": {"code": "x", "metric": "a", "metrics": ["b"]}},
+            ".config: give either metric",
+        ),
         (
             {"id": "answer-match", "config": {"mode": "contain"}},
             ".config.mode: cannot be 'contain' (did you mean",
@@ -121,8 +128,13 @@ def test_no_two_may_be_called_the_same() -> None:
         "scoring.judges[0].criteria[1]: a second one is called 'a' (give one another name)",
         "scoring.judges[2]: a second one is called 'k' (give one another id)",
         "scoring.sinks[1]: a second one is called 'x' (give one another name)",
+        "scoring.graders[1]: also scores 'command', as scoring.graders[0] does (give one another"
+        " config.metric: which of the two is the number of the run?)",
     ]
     twice[1]["config"] = {"id": "second"}
+    (line,) = told({"graders": twice})
+    assert line.startswith("scoring.graders[1]: also scores 'command', as scoring.graders[0] does")
+    twice[1]["config"] = {"id": "second", "metric": "lint"}
     assert [spec.called for spec in read_scoring({"graders": twice}).graders] == ["command", "second"]
 
 
@@ -131,12 +143,15 @@ def test_no_two_may_be_called_the_same() -> None:
     [
         ({"kind": "otel"}, "endpoint"),
         ({"kind": "otel", "endpoint": "ftp://x"}, "endpoint"),
-        ({"kind": "otel", "endpoint": "http://user:key@x"}, "endpoint"),
         ({"kind": "otel", "endpoint": URL, "correlate": "tag"}, "service"),
         ({"kind": "mlflow", "endpoint": URL, "correlate": "tag"}, "experiment"),
         ({"kind": "phoenix", "endpoint": URL}, "project"),
         ({"kind": "langsmith", "endpoint": URL, "correlate": "tag"}, "project"),
         ({"kind": "file"}, "endpoint"),
+        ({"kind": "file", "endpoint": "/var/log/trace.jsonl"}, "endpoint"),
+        ({"kind": "file", "endpoint": "logs/../../trace.jsonl"}, "endpoint"),
+        ({"kind": "file", "endpoint": "~/trace.jsonl"}, "endpoint"),
+        ({"kind": "file", "endpoint": "trace\0.jsonl"}, "endpoint"),
         ({"kind": "file", "endpoint": "trace.jsonl", "collect": "control-plane"}, "collect"),
     ],
 )
@@ -161,10 +176,49 @@ def test_a_secret_is_named_and_what_is_none_is_never_repeated() -> None:
     assert value not in problem
 
 
+@pytest.mark.parametrize(
+    ("url", "holds"),
+    [
+        ("https://user:pw-12345@host", "has a login"),
+        ("https://pw-12345@host/path", "has a login"),
+        ("https://host/?api_key=pw-12345", "has a query"),
+        ("https://host/x#pw-12345", "has a query or a fragment"),
+        ("https://user:pw-12345/@host", "must be http"),
+    ],
+)
+def test_a_key_in_an_endpoint_is_refused_and_never_repeated(url: str, holds: str) -> None:
+    sink = {"name": "s", "kind": "otlp", "endpoint": url}
+    for problem, field in zip(
+        told({"trace": {"kind": "otel", "endpoint": url}, "sinks": [sink]}),
+        ("trace", "sinks[0]"),
+        strict=True,
+    ):
+        assert problem.startswith(f"scoring.{field}.endpoint: {holds}")
+        assert holds == "must be http" or "a secret that auth_secret names" in problem
+        assert "pw-12345" not in problem
+
+
+def test_a_url_in_the_wrong_field_is_told_without_its_key() -> None:
+    url = "https://user:pw-12345@host/?key=pw-12345"
+    problems = told(
+        {
+            "trace": {"kind": url},
+            "sinks": [{"name": url, "kind": "otlp", "endpoint": URL}, {"name": "x", "kind": url, url: 1}],
+        }
+    )
+    assert [problem.partition(": ")[0] for problem in problems] == [
+        "scoring.trace.kind",
+        "scoring.sinks[0].name",
+        "scoring.sinks[1].https://host/",
+        "scoring.sinks[1].kind",
+    ]
+    assert "pw-12345" not in "".join(problems)
+
+
 def test_a_ladder_that_cannot_decide_is_refused() -> None:
-    assert told(
-        {"verdict": ["judge:a:tone", [], ["pass"], ["*", "judge", "judge:a", "own"], "€"], "x": 1}
-    ) == [
+    graders = [{"id": "command", "config": {"metric": "own"}}]
+    ladder = ["judge:a:tone", [], ["pass"], ["*", "judge", "judge:a", "own"], "€"]
+    assert told({"graders": graders, "judges": [{"id": "a"}], "verdict": ladder, "x": 1}) == [
         "scoring.x: there is no such field (there are: 'graders', 'judges', 'verdict', 'trace', 'sinks',"
         " 'concurrency', 'error_budget', 'deadline_sec')",
         "scoring.verdict[0]: 'judge:a:tone' is a judge's criterion, and none decides (name the judge)",
@@ -174,6 +228,41 @@ def test_a_ladder_that_cannot_decide_is_refused() -> None:
         " mark but _",
     ]
     assert told({"verdict": [3]})
+
+
+def test_a_ladder_names_what_is_scored() -> None:
+    asked = {
+        "graders": [{"id": "tests-pass", "config": {"metric": "unit_tests"}}, {"id": "steps"}],
+        "judges": [{"id": "strict"}],
+    }
+    assert told({**asked, "verdict": ["unit_test", ["judge:strickt", "tests_pass", "*"]]}) == [
+        "scoring.verdict[0]: no grader and no judge scores 'unit_test' (did you mean 'unit_tests'?)",
+        "scoring.verdict[1]: no grader and no judge scores 'judge:strickt' (did you mean 'judge:strict'?)",
+    ]
+    assert read_scoring({**asked, "verdict": ["state", "unit_tests", "judge:strict", "judge"]})
+    (line,) = told({"graders": [{"id": "stepps"}], "verdict": ["own"]})
+    assert "graders[0]" in line, "what a grader that nobody knows would score is not known"
+
+
+@pytest.mark.parametrize(
+    ("asked", "wanted"),
+    [
+        ({}, False),
+        ({"graders": [{"id": "steps"}, {"id": "cost"}]}, False),
+        ({"graders": [{"id": "steps"}, {"id": "answer-match"}]}, True),
+        ({"judges": [{"id": "j"}]}, True),
+        ({"judges": [{"id": "j"}], "verdict": ["tests_pass"]}, False),
+        ({"graders": [{"id": "command", "config": {"metric": "own"}}]}, True),
+    ],
+)
+def test_whether_episodes_are_to_pass_or_fail(asked: dict[str, Any], wanted: bool) -> None:
+    assert asks_verdict(read_scoring(asked)) is wanted
+
+
+def test_where_a_judge_is_asked_from_cannot_be_chosen() -> None:
+    (line,) = told({"judges": [{"id": "j", "runs_on": "gpu-box"}]})
+    assert line.startswith("scoring.judges[0].runs_on: cannot be chosen: a judge is asked by the run itself")
+    assert read_scoring({"judges": [{"id": "j", "runs_on": ""}]})
 
 
 def test_what_is_no_table_is_told() -> None:

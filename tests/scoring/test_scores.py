@@ -1,16 +1,33 @@
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.statistics.aggregate import aggregate
 from engine.statistics.budget import headline_metric
+from engine.statistics.comparison import compare
 from engine.statistics.folding import fold_rows
 from engine.statistics.missingness import missingness
+from engine.statistics.pairing import Side
 from engine.store.digest import result_digest
 from engine.store.records import EpisodeRow, Summary, SummaryConfig
-from engine.store.scores import ExportOutcome, Invalid, Measured, Score, Stage, measured_values
+from engine.store.scores import (
+    ExportOutcome,
+    Invalid,
+    Measured,
+    ModelUse,
+    Score,
+    ScoringTally,
+    Stage,
+    Unmeasured,
+    measured_values,
+    used_together,
+)
+from engine.store.scoring_tally import not_judged_in_words, use_in_words
 from tests.scoring.making import any_scores, fails, measured, passes, unmeasured
 
 
@@ -43,7 +60,10 @@ def test_scores_are_told_by_their_status_and_say_no_more_than_they_know() -> Non
     )
     assert msgspec.json.decode(told) == [
         {"status": "measured", "grader_id": "t", "metric": "tests_pass", "value": 1.0, "pass": True},
-        {"status": "unmeasured", "grader_id": "g", "metric": "m", "reason": "missing_evidence"},
+        {
+            **{"status": "unmeasured", "grader_id": "g", "metric": "m", "reason": "missing_evidence"},
+            **{"retryable": False, "attempts": 1, "detail": None},
+        },
         {"status": "invalid", "grader_id": "g", "metric": "n", "reason": "contract_violation"},
     ]
 
@@ -64,6 +84,74 @@ def test_measured_scores_and_the_verdict_count_as_metrics() -> None:
     )
     assert summary.aggregate_metrics == {"success": 0.5, "usd": 3.0, "tests_pass": 0.5, "pass": 0.5}
     assert summary.metric_stats["pass"].ci95 is not None
+
+
+def test_a_score_is_a_rate_only_where_it_is_nothing_but_a_pass_or_a_fail() -> None:
+    judge = [measured("judge:cost", value, value == 1, "judge:cost") for value in (0.0, 1.0, 1.0)]
+    edits = [measured("edits", value) for value in (0.0, 1.0, 1.0)]
+    errors = [measured("lint", value, value == 0) for value in (0.0, 1.0, 1.0)]
+    rows = [row(i, *scores) for i, scores in enumerate(zip(judge, edits, errors, strict=True))]
+    stats = aggregate(rows).stats
+    assert {name: found.method for name, found in stats.items()} == {
+        "judge:cost": "wilson",
+        "edits": "t",
+        "lint": "t",
+    }
+    assert missingness(rows, "judge:cost", 4).worst == 0.5
+    assert missingness(rows, "edits", 4).worst is None
+    sides = [Side(name, rows) for name in ("a", "b")]
+    (comparison,) = compare(sides)
+    assert {metric.metric: metric.found.tests.mcnemar for metric in comparison.metrics if metric.found} == {
+        "judge:cost": 1.0,
+        "edits": None,
+        "lint": None,
+    }
+
+
+def test_a_score_that_is_always_the_same_claims_no_certainty() -> None:
+    stats = folded(*(row(i, measured("judge:j", 0.8, True, "judge:j")) for i in range(4)))
+    found = stats.metric_stats["judge:j"]
+    assert (found.mean, found.n, found.stderr, found.ci95) == (0.8, 4, 0.0, None)
+
+
+def test_a_run_says_how_many_episodes_could_not_be_judged_and_why() -> None:
+    def late(said: str, reason: Any = "grader_timeout") -> Unmeasured:
+        return Unmeasured(grader_id="judge:j", metric="judge:j", reason=reason, detail=said)
+
+    used = ModelUse(asked=1, prompt_tokens=10, completion_tokens=2, usd=0.5)
+    rows = [
+        row(0, late("no answer\n in 30 s")),
+        row(1, late("no answer in 30 s")),
+        row(2, late("no answer in 31 s")),
+        row(3, late("[[90]]", "grader_error")),
+        row(4, measured("judge:j", 0.8, True, "judge:j"), verdict=True),
+        row(5),
+    ]
+    for one in rows[:5]:
+        one.scoring, one.judges_used = "final", used
+    rows[5].scoring = "pending"
+    tally = folded(*rows).scored
+    assert tally == ScoringTally(
+        pending=1,
+        undecided=4,
+        not_judged=4,
+        not_judged_for={"grader_timeout": 3, "grader_error": 1},
+        not_judged_why="no answer in 30 s",
+        judges_used=ModelUse(asked=5, prompt_tokens=50, completion_tokens=10, usd=2.5),
+    )
+    assert not_judged_in_words(tally) == "4 episodes (grader_timeout 3, grader_error 1): no answer in 30 s"
+    assert folded(row(0, success=1.0)).scored is None
+
+
+def test_what_models_took_is_summed_as_far_as_it_is_known() -> None:
+    total = used_together(
+        [ModelUse(asked=1, prompt_tokens=1200, usd=0.25), ModelUse(asked=1, uncounted=1, unpriced=1)]
+    )
+    assert use_in_words(total) == (
+        "1,200 prompt and 0 completion tokens, $0.250 (1 answer not counted, 1 answer without a price)"
+    )
+    assert use_in_words(ModelUse(asked=1, prompt_tokens=1, usd=1e-6)).endswith(", less than $0.001")
+    assert used_together([ModelUse(asked=1, unpriced=1)]).usd is None
 
 
 def test_what_was_not_measured_is_missing_and_never_a_zero() -> None:

@@ -104,16 +104,6 @@ class TestPush:
         doors.open(0)
         assert await handle.done() == "finished"
 
-    @pytest.mark.case(17)
-    async def test_what_the_stream_does_not_take_is_skipped(self) -> None:
-        doors = Doors(0)
-        stream = BoundedStream(1, doors.work, takes=lambda item: item == 0)
-        taken, unknown = stream.push(0), stream.push(7)
-        await stream.settle()
-        assert (await taken.done(), await unknown.done()) == ("finished", "skipped")
-        assert doors.began == [0]
-        assert stream.stats == StreamStats(pushed=2, finished=1, skipped=1)
-
     def test_a_limit_below_one_is_refused(self) -> None:
         with pytest.raises(ValueError, match="at least, not on 0"):
             BoundedStream(0, raising())

@@ -28,6 +28,11 @@ class Row:
     task: str = "_default"
     scene_id: str = ""
     error_class: str | None = None
+    graded: Mapping[str, bool] = field(default_factory=dict)
+    pending: bool = False
+
+    def awaits(self, metric: str) -> bool:
+        return self.pending and metric not in self.metrics
 
     @property
     def measures(self) -> Mapping[str, Any]:
@@ -92,6 +97,7 @@ def hostile_rows(draw: st.DrawFn) -> list[Row]:
             status=draw(st.sampled_from(["completed", "completed", "error", "cancelled"])),
             scene_id=draw(st.sampled_from(["", "house", "flat"])),
             error_class=draw(st.sampled_from([None, "infra", "graph"])),
+            pending=draw(st.booleans()),
         )
         for index, task, repeat in keys
     ]

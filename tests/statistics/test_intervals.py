@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
+from engine import figures
 from engine.statistics.clusters import Grouping, spread
 from engine.statistics.intervals import (
     estimate,
@@ -102,6 +103,7 @@ def test_bca_reaches_further_where_the_values_do():
 @given(st.lists(any_floats, min_size=2, max_size=12), st.integers(0, 5), st.randoms())
 def test_bca_is_a_number_whatever_the_values_and_their_order(values, seed, rng):
     assume(max(map(abs, values)) < 1e300)
+    assume(min(values) < max(values))
     shuffled = values[:]
     rng.shuffle(shuffled)
     low, high = bca(values, seed=seed)
@@ -109,11 +111,32 @@ def test_bca_is_a_number_whatever_the_values_and_their_order(values, seed, rng):
     assert bca(shuffled, seed=seed) == (low, high)
 
 
-def test_bca_of_values_that_are_all_the_same_has_no_width():
-    low, high = bca([0.1] * 7)
-    assert low == high == pytest.approx(0.1)
+@pytest.mark.parametrize("method", ["t", "bca"])
+@pytest.mark.parametrize("values", [[0.1] * 7, [0.8, 0.8], [0.0] * 5, [1e300] * 3])
+def test_values_that_are_all_the_same_have_no_interval(method, values):
+    """One without a width would say that the mean of all episodes is known for certain."""
+    found = mean_estimate(values, None, method)
+    assert found.mean == pytest.approx(values[0])
+    assert (found.n, found.stderr, found.ci95, found.method) == (len(values), 0.0, None, "none")
+    assert figures.interval(found.ci95, found.stderr) == "no spread"
+    groups = Grouping("scene", [place % 2 for place in range(len(values))])
+    assert mean_estimate(values, groups, method).ci95 is None
+
+
+@pytest.mark.parametrize("method", ["t", "bca"])
+def test_groups_of_the_same_mean_have_no_interval(method):
     twins = [0.0, 0.5, 0.0, 0.5, 0.5, 0.0]
-    assert bca(twins, Grouping("scene", [1, 1, 2, 2, 3, 3])) == (0.25, 0.25)
+    found = mean_estimate(twins, Grouping("scene", [1, 1, 2, 2, 3, 3]), method)
+    assert (found.mean, found.stderr, found.ci95) == (0.25, 0.0, None)
+    assert mean_estimate(twins, None, method).ci95 is not None
+
+
+@pytest.mark.parametrize("values", [[0.0], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0]])
+def test_a_score_says_itself_whether_it_is_a_rate(values):
+    assert estimate(values, metric="edits", graded=True).method == "wilson"
+    assert estimate(values, metric="cost_of_failure", graded=True).method == "wilson"
+    assert estimate(values, metric="success_rate", graded=False).method in ("t", "none")
+    assert estimate([*values, 0.5], metric="edits", graded=True).method != "wilson"
 
 
 @patient
@@ -163,7 +186,9 @@ def test_differences_that_happen_to_be_0_or_1_are_no_rate():
     assert mean_estimate([0.0, 1.0, 1.0], method="bca").method == "bca"
 
 
-@pytest.mark.parametrize("metric", ["navigation_error", "path_length", "steps"])
+@pytest.mark.parametrize(
+    "metric", ["navigation_error", "path_length", "steps", "usd", "agent_usd", "span", "tokens", "tool_calls"]
+)
 def test_what_is_no_rate_is_none_though_its_values_so_far_are_0_or_1(metric):
     assert estimate([0.0], metric=metric).ci95 is None
     assert estimate([0.0, 1.0, 1.0], metric=metric) == mean_estimate([0.0, 1.0, 1.0])

@@ -55,9 +55,8 @@ def test_retried_then_passed_is_one_measured_episode():
 def test_the_parts_add_up(rows, planned, rng):
     found = missingness(rows, "success", planned)
     assert found.planned == max(planned, len(rows))
-    assert (
-        found.measured + found.unmeasured + found.errored + found.cancelled + found.not_run == found.planned
-    )
+    parts = found.measured + found.unmeasured + found.to_come + found.errored + found.cancelled
+    assert parts + found.not_run == found.planned
     assert 0 <= found.infra <= found.errored
     assert 0 <= found.lost_share <= 1
     stat = aggregate(rows).stats.get("success")
@@ -69,6 +68,22 @@ def test_the_parts_add_up(rows, planned, rng):
     shuffled = rows[:]
     rng.shuffle(shuffled)
     assert repr(found) == repr(missingness(shuffled, "success", planned))
+
+
+def test_what_is_still_being_scored_is_to_come_and_spends_nothing_of_the_budget():
+    rows = [
+        *(Row(i, {"success": 1.0, "pass": float(i > 0)}, graded={"pass": True}) for i in range(3)),
+        *(Row(i, {"success": 0.0}, pending=True) for i in range(3, 9)),
+    ]
+    found = missingness(rows, "pass", planned=10)
+    assert (found.measured, found.to_come, found.unmeasured, found.not_run) == (3, 6, 0, 1)
+    assert (found.worst, found.best) == (0.2, 0.9)
+    shown = headline(rows, "pass", planned=10, budget=0.0)
+    assert (shown.withheld, shown.estimate.n) == (None, 3)
+    told = headline(rows[3:], "pass").withheld
+    assert told == "no episode has measured pass yet: 6 are still being scored"
+    lost = [*rows, Row(9, {"success": None}, pending=True)]
+    assert missingness(lost, "success").unmeasured == 1, "no judge gives what the graph did not"
 
 
 def test_a_headline_within_the_budget_is_the_aggregates_number():

@@ -113,7 +113,7 @@ def test_a_mean_is_the_exact_sum_by_the_number(values):
     assert mean(values) == pytest.approx(math.fsum(values) / len(values), rel=1e-15, abs=1e-300)
 
 
-MEASURES = ("__init__", "navigation", "fidelity")
+MEASURES = ("__init__", "navigation", "fidelity", "trajectory")
 """What nodesets use; the others are what reads results."""
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine.store import atomic
-from engine.store.atomic import write_bytes, write_json
+from engine.store.atomic import replacing, write_bytes, write_json
 
 
 def test_replaces_the_whole_file(tmp_path: Path) -> None:
@@ -38,6 +38,22 @@ def test_a_full_disk_leaves_the_old_file_and_no_temporary(
         write_json(path, {"good": False})
     assert json.loads(path.read_text()) == {"good": True}
     assert os.listdir(tmp_path) == ["summary.json"]
+
+
+def test_what_a_block_raises_is_passed_on_and_leaves_the_old_file(tmp_path: Path) -> None:
+    path, other = tmp_path / "film.mp4", tmp_path / "frame.png"
+    path.write_text("before")
+
+    def fail() -> None:
+        with replacing(path) as file:
+            file.write(b"half")
+            other.read_bytes()
+
+    with pytest.raises(FileNotFoundError) as raised:
+        fail()
+    assert raised.value.filename == str(other)
+    assert path.read_text() == "before"
+    assert os.listdir(tmp_path) == ["film.mp4"]
 
 
 def test_a_write_that_the_kernel_cuts_short_leaves_the_old_file(tmp_path: Path) -> None:

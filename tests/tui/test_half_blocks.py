@@ -6,11 +6,10 @@ import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
 from PIL import Image
 from rich.cells import cell_len
 
-from tui.half_blocks import ImageError, as_rgb, ascii_blocks, decode_image, fit, half_blocks
+from tui.half_blocks import ImageError, ascii_blocks, decode_image, fit, half_blocks
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
 
@@ -72,28 +71,3 @@ def test_an_image_too_large_is_not_decoded() -> None:
     Image.new("1", (8_500, 8_500)).save(out, "PNG")
     with pytest.raises(ImageError, match="too many"):
         decode_image(out.getvalue())
-
-
-SHAPES = st.one_of(
-    st.tuples(st.integers(1, 5), st.integers(1, 5)),
-    st.tuples(st.integers(1, 5), st.integers(1, 5), st.sampled_from([1, 3, 4])),
-)
-TYPES = st.one_of(
-    arrays.floating_dtypes(), arrays.integer_dtypes(), arrays.unsigned_integer_dtypes(), st.just(bool)
-)
-
-
-@given(TYPES.flatmap(lambda dtype: arrays.arrays(dtype, SHAPES)))
-def test_any_array_of_an_image_s_shape_can_be_shown(array: numpy.ndarray) -> None:
-    image = as_rgb(array)
-    assert image.dtype == numpy.uint8
-    assert image.shape == (*array.shape[:2], 3)
-    half_blocks(image, 4, 2)
-
-
-@pytest.mark.parametrize(
-    "array", [numpy.zeros((2, 2, 2)), numpy.zeros((0, 2, 3)), numpy.array(["a"]), numpy.zeros(3)]
-)
-def test_what_is_no_image_is_a_sentence(array: numpy.ndarray) -> None:
-    with pytest.raises(ImageError, match="is no image"):
-        as_rgb(array)

@@ -39,5 +39,5 @@ def test_what_is_needed_before_the_first_paint_imports_no_numpy_and_no_pillow() 
 
 
 def test_the_log_file_room_needs_no_screen() -> None:
-    rooms = ("index", "rows", "assets", "search", "filters", "follow")
+    rooms = ("index", "rows", "search", "filters", "follow")
     assert "textual" not in _loaded(f"import {', '.join(f'tui.logfile.{room}' for room in rooms)}")

@@ -5,8 +5,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.store.assets import assets_of
 from tests.tui.log_lines import encode, line, write_log
-from tui.logfile.assets import assets_of
 from tui.logfile.heads import head_of_edges, read_head
 from tui.logfile.index import LogIndex
 from tui.logfile.rows import MAX_ERROR_CHARACTERS, RowReader

@@ -6,14 +6,13 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tui.log_lines import encode, line, write_log
 from tui.logfile import search as search_module
-from tui.logfile.filters import FilterError, LogFilter, node_totals, parse_filter, select
+from tui.logfile.filters import FilterError, LogFilter, parse_filter, select
 from tui.logfile.follow import follow
 from tui.logfile.index import LogIndex
 from tui.logfile.search import Query, SearchError, search
@@ -227,13 +226,6 @@ def test_a_filter_keeps_the_rows_of_which_all_of_it_holds(
     ]
     assert select(index, wanted, first).tolist() == expected
     index.close()
-
-
-def test_totals_of_nodes_begin_with_the_slowest(tmp_path: Path) -> None:
-    index = _index(tmp_path / "l", line(0, "a"), line(0, "b", duration_ms=9.0), line(1, "a", error="x"))
-    totals = [(node.node_id, node.firings, node.errors, node.total_ms) for node in node_totals(index)]
-    assert totals == [("b", 1, 0, 9.0), ("a", 2, 1, 3.0)]
-    assert numpy.isclose(sum(node.total_ms for node in node_totals(index)), 12)
 
 
 @pytest.mark.parametrize("typed", ["outcome:fail", "reward>1", "!task:x"])

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from engine.control.queue_reports import QueueReport, ResourcesReport
+from engine.store.outcomes import is_fault, outcome_of
 from engine.store.records import Progress, WorkerProgress
 from tests.fakes.clock import START
 from tests.fakes.control import HOST, fake_gpus, fake_report, mixed_rows, moment
@@ -17,8 +18,6 @@ from tui.models import (
     age_sec,
     duration,
     headline_of,
-    is_fault,
-    outcome_of,
     run_outcome,
     short_headline,
     stalled_workers,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.store.outcomes import is_fault, outcome_of
 from engine.store.records import EpisodeRow, Progress
 from engine.store.scores import Measured, Stage, Unmeasured
 from tests.fakes.clock import START
@@ -16,7 +17,6 @@ from tui.episode.inks import text_of
 from tui.episode.scores import errors_of, links_of, problem_places, score_lines
 from tui.episode.trace_events import event_lines, read_trace
 from tui.filtering import FilterError, parse_terms
-from tui.models import is_fault, outcome_of
 from tui.models_scoring import lacks_something, scoring_line, wait_of, waiting_in, why_failed
 from tui.panes.episode_columns import is_doubtful, shape_of, tell
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engine.store.assets import Asset, assets_of
 from tui.episode.differences import difference_lines
 from tui.episode.inks import InkedLine, cut_lines, inked, wrapped
 from tui.episode.times import share_text
 from tui.episode.values import bytes_text, scalar_text, value_lines
-from tui.logfile.assets import Asset, assets_of
 from tui.logfile.index import LogIndex
 from tui.logfile.rows import MAX_RECORD_BYTES, Record, Row, RowReader
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from engine.figures import count, number
+from engine.store.outcomes import outcome_of
 from engine.store.records import EpisodeRow
 from tui.episode.inks import Ink, Inked, InkedLine, inked
 from tui.episode.places import Ending, Place
 from tui.episode.scores import detail_text
-from tui.models import outcome_of
 from tui.models_scoring import not_collected, verdict_text, why_failed
 from tui.theme import Outcome
 

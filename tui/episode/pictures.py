@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal
 from rich.segment import Segment
 from rich.style import Style
 
+from engine.store.assets import Asset
 from tui.images.graphic import Graphic, new_number
-from tui.logfile.assets import Asset
 
 if TYPE_CHECKING:
     import numpy

@@ -13,10 +13,10 @@ from pathlib import Path
 from engine.control.look import folder_of
 from engine.control.reports import NotFoundError
 from engine.store.episode_folders import find_episode_folders
+from engine.store.outcomes import is_fault
 from engine.store.records import EpisodeFile, EpisodeRow, Identity, WorkerProgress
 from engine.store.rundir import RunDir, RunDirError, read_json, runs_folder
 from engine.store.runs import read_rows, view_run
-from tui.models import is_fault
 
 LOG, EPISODE, TRACE = "log.jsonl", "episode.json", "trace.jsonl"
 LISTED_AT_MOST = 6

@@ -175,8 +175,8 @@ def _exports(exports: Sequence[ExportOutcome]) -> Iterator[InkedLine]:
         else:
             trace = f"as {outcome.external_id}" if outcome.external_id else ""
             yield ((called, "key"), (f"arrived {outcome.exported_at[11:19]}  ", "good"), (trace, "dim"))
-        if outcome.url:
-            yield inked(f"      {outcome.url}", "key")
+        if place := outcome.url or outcome.where:
+            yield inked(f"      {place}", "key")
         if outcome.warning:
             yield inked(f"      not all of it: {outcome.warning}", "warn")
 

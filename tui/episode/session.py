@@ -7,10 +7,10 @@ from collections.abc import Callable, Coroutine
 from contextlib import aclosing
 from typing import Any
 
+from engine.store.verdict import Verdict, verdict_of
 from tui.episode.details import DetailReader
 from tui.episode.places import Ending, Place, read_ending
 from tui.episode.rows import LogRows, parse
-from tui.episode.verdict import Verdict, verdict_of
 from tui.logfile.follow import extend, follow
 from tui.logfile.index import LogIndex
 from tui.logfile.search import Query, SearchError, search

@@ -47,16 +47,6 @@ class LogFilter:
         return self != LogFilter()
 
 
-@dataclass(frozen=True)
-class NodeTotals:
-    """What a node did in the rows so far. total_ms: wall time of all its firings."""
-
-    node_id: str
-    firings: int
-    errors: int
-    total_ms: float
-
-
 def parse_filter(typed: str) -> LogFilter:
     """Raises FilterError."""
     try:
@@ -127,25 +117,6 @@ def select(index: LogIndex, wanted: LogFilter, first: int = 0) -> Rows:
         kept &= durations > (-numpy.inf if wanted.above_ms is None else wanted.above_ms)
         kept &= durations < (numpy.inf if wanted.below_ms is None else wanted.below_ms)
     return numpy.flatnonzero(kept) + first
-
-
-def node_totals(index: LogIndex) -> list[NodeTotals]:
-    """Every node, the one that took the most time first."""
-    count = index.rows
-    ids = index.node_ids
-    nodes = numpy.array(index.nodes[:count], dtype=numpy.int64)
-    durations = numpy.array(index.durations_ms[:count], dtype=numpy.float64)
-    failed = numpy.array(index.errors[:], dtype=numpy.int64)
-    failed = nodes[failed[failed < count]]
-    firings, errors, total = (
-        numpy.bincount(nodes, minlength=len(ids)),
-        numpy.bincount(failed, minlength=len(ids)),
-        numpy.bincount(nodes, weights=durations, minlength=len(ids)),
-    )
-    totals = [
-        NodeTotals(node, int(firings[at]), int(errors[at]), float(total[at])) for at, node in enumerate(ids)
-    ]
-    return sorted(totals, key=lambda node: -node.total_ms)
 
 
 def _flags(rows: Rows, first: int, count: int) -> NDArray[numpy.bool_]:

@@ -10,11 +10,11 @@ from typing import Any
 from rich.style import Style
 
 from engine.figures import labelled, number
+from engine.store.outcomes import outcome_of
 from engine.store.records import VERDICT, EpisodeRow
 from engine.store.scores import Measured
 from tui.drawing import Drawing
 from tui.episode.scores import detail_text, errors_of
-from tui.models import outcome_of
 from tui.models_scoring import lacks_something, verdict_text, why_failed
 from tui.table_model import Column
 from tui.theme import Outcome

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from engine.control.reports import RunReport
+from engine.store.outcomes import is_fault
 from engine.store.records import EpisodeRow
 from engine.store.rundir import RunDir
 from engine.store.strict_json import encode_indented
+from engine.store.verdict import verdict_of
 from tui.episode.places import LOG, PlaceError
 from tui.episode.scores import errors_of, links_of
-from tui.episode.verdict import verdict_of
 from tui.linking import place_of_line
-from tui.models import is_fault
 from tui.panes.episode_columns import Going, Line
 from tui.rest_calls import Rest
 from tui.screens.base import Copies

@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from engine.control.reports import RunReport
+from engine.store.outcomes import is_fault
 from engine.store.records import EpisodeRow
 from engine.store.rundir import RunDir
 from tui import linking
@@ -15,7 +16,7 @@ from tui.actions import Fact
 from tui.drawing import Piece
 from tui.episode.places import Place, PlaceError
 from tui.filtering import FilterError
-from tui.models import RunDetail, Snapshot, age_sec, duration, is_fault
+from tui.models import RunDetail, Snapshot, age_sec, duration
 from tui.models_scoring import wait_of, waiting_in
 from tui.panes.episode_columns import (
     Going,

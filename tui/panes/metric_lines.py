@@ -8,6 +8,7 @@ from rich.cells import cell_len
 
 from engine.control.results import Results
 from engine.figures import count, labelled, measure, number
+from engine.figures import interval as interval_text
 from engine.statistics.budget import Headline
 from engine.statistics.intervals import Estimate, Interval
 from engine.statistics.missingness import Missingness
@@ -44,6 +45,7 @@ def lacking(missing: Missingness, *, over: bool = True) -> str:
     counts = [
         (missing.errored, f"errored ({missing.infra} infra)" if missing.infra else "errored"),
         (missing.unmeasured, "unmeasured"),
+        (missing.to_come, "being scored"),
         (missing.cancelled, "cancelled"),
         (missing.not_run, "not run" if over else "to come"),
     ]
@@ -51,10 +53,8 @@ def lacking(missing: Missingness, *, over: bool = True) -> str:
 
 
 def interval(estimate: Estimate | None) -> str:
-    """``[0.578, 0.645]``; ``-`` where there is none."""
-    if estimate is None or estimate.ci95 is None:
-        return "-"
-    return f"[{number(estimate.ci95[0])}, {number(estimate.ci95[1])}]"
+    """``[0.578, 0.645]``; ``no spread``; ``-`` where there is none."""
+    return (interval_text(estimate) or "-") if estimate is not None else "-"
 
 
 def grouped(estimate: Estimate) -> str:

@@ -10,6 +10,7 @@ from engine.control.scoring_report import ScoringReport
 from engine.figures import count, number
 from engine.statistics.intervals import Estimate
 from engine.store.records import Identity
+from engine.store.scoring_tally import not_judged_in_words, use_in_words
 from tui.drawing import Drawing
 from tui.panes.metric_lines import interval
 from tui.widgets.drawn import Line
@@ -58,6 +59,12 @@ def _facts(
     if report.unmeasured:
         lacking = ", ".join(f"{metric} in {n}" for metric, n in report.unmeasured.items())
         yield "not measured", lacking, drawing.warn
+    if report.tally.not_judged:
+        yield "not judged", not_judged_in_words(report.tally), drawing.bad
+    if report.tally.judges_used.asked:
+        yield "judges took", use_in_words(report.tally.judges_used), drawing.plain
+    if report.degraded:
+        yield "traces", f"{report.degraded} graded without: it could not be collected", drawing.warn
     if report.not_collected:
         yield "traces", f"{report.not_collected} could not be collected", drawing.bad
     if report.pending:
@@ -67,20 +74,26 @@ def _facts(
 
 def _sinks(drawing: Drawing, report: ScoringReport, width: int) -> Iterator[Line]:
     """How many episodes arrived at each, and why others did not."""
-    styles = {"succeeded": drawing.good, "partial": drawing.warn, "failed": drawing.bad}
+    styles = {
+        "succeeded": drawing.good,
+        "partial": drawing.warn,
+        "failed": drawing.bad,
+        "pending": drawing.marks["scoring"].style,
+        "nothing sent": drawing.dim,
+    }
     blank = (" " * LABEL, drawing.dim)
     for sink in report.sinks:
         errors = [(case.identity, case.error) for case in sink.cases if case.error is not None]
         warned = sum(case.error is None and case.warning is not None for case in sink.cases)
-        counts = f"  {len(sink.cases) - len(errors)}/{count(len(sink.cases), 'episode')}"
+        counts = f"  {sink.sent}/{count(sink.total, 'episode')}"
         yield [
             (f"{'export':<{LABEL}}", drawing.dim),
             (f"{sink.name} ({sink.sink})  ", drawing.plain),
-            (sink.status if sink.cases else "nothing yet", styles[sink.status]),
-            (counts + (f", {warned} not whole" if warned else "") if sink.cases else "", drawing.plain),
+            (sink.status, styles[sink.status]),
+            (counts + (f", {warned} not whole" if warned else ""), drawing.plain),
         ]
-        if sink.url:
-            yield [blank, (sink.url, drawing.key)]
+        if place := sink.url or sink.where:
+            yield [blank, (place, drawing.key)]
         for identity, error in errors[:LISTED_CASES]:
             for line in wrapped(f"{_named(identity)}: {error}", max(10, width - LABEL)):
                 yield [blank, (line, drawing.bad)]

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from rich.style import Style
 
+from engine.store.assets import Asset
 from tui.drawing import Piece, fit
 from tui.episode.pictures import GAP, Cell, Picture, Way, pictures_of
-from tui.logfile.assets import Asset
 from tui.models import Snapshot
 from tui.screens.base import Pane
 

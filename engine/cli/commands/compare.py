@@ -10,9 +10,8 @@ import click
 
 from engine.cli.app import FAILED, App
 from engine.cli.output import Cell, put, put_json, put_table, put_wrapped
-from engine.cli.progress import interval
 from engine.cli.results import STATUS_COLOURS
-from engine.figures import count, noun, number
+from engine.figures import count, interval, noun, number
 
 if TYPE_CHECKING:
     from engine.control.comparing import CompareReport

@@ -6,14 +6,17 @@ import csv
 import io
 from collections.abc import Iterator
 
-from engine.cli.exports.content import Table
+from engine.cli.exports.tables import Table
+from engine.text import visible
 
-RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-"""First characters that make some spreadsheet take a text for a formula (OWASP, CSV injection)."""
+RUN_BY_SPREADSHEETS = ("=", "+", "-", "@", "＝", "＋", "－", "＠")
+"""First characters that make some spreadsheet take a text for a formula (OWASP, CSV injection). Tabs and ends
+of lines, which do so too, are shown as glyphs."""
 
 
 def csv_lines(table: Table) -> Iterator[bytes]:
-    """The file, line by line. A text that could be taken for a formula begins with an apostrophe."""
+    """The file, line by line. What could steer a terminal is shown as a glyph; a text that could be taken for
+    a formula begins with an apostrophe."""
     yield _line(list(table.header))
     for row in table.rows:
         yield _line(row)
@@ -22,11 +25,11 @@ def csv_lines(table: Table) -> Iterator[bytes]:
 def _line(cells: list[str | float | None]) -> bytes:
     line = io.StringIO()
     csv.writer(line).writerow([_safe(cell) for cell in cells])
-    return line.getvalue().encode("utf-8", "replace")
+    return line.getvalue().encode()
 
 
 def _safe(cell: str | float | None) -> str | float | None:
     if not isinstance(cell, str):
         return cell
-    text = cell.replace("\0", "\u2400")
-    return f"'{text}" if text.lstrip(" ").startswith(RUN_BY_SPREADSHEETS) else text
+    text = visible(cell)
+    return f"'{text}" if text.lstrip().startswith(RUN_BY_SPREADSHEETS) else text

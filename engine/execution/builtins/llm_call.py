@@ -7,8 +7,6 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
-import msgspec
-
 from engine.components.bases import BaseCanvasNode
 from engine.components.builtin_checks import ALWAYS_KNOWN, MESSAGES
 from engine.components.builtin_configs import MODES, number, require_fields
@@ -16,7 +14,7 @@ from engine.components.builtin_ports import resolve_builtin
 from engine.components.context import ContainerAccess, NodeContext
 from engine.execution.builtins.template import fill, pose_values
 from engine.graph.model import Node
-from engine.models.call import Chat, ChatCall, Reply
+from engine.models.call import Chat, ChatCall, Reply, schema_format
 from engine.models.errors import ChatUnavailable
 from engine.models.images import image_parts
 from engine.models.profiles import asked_for
@@ -26,8 +24,9 @@ _NOT_IN_TEMPLATE = frozenset({"prompt", "rgb", "image_labels", "system_prompt", 
 
 class LLMCall(BaseCanvasNode):
     """Config: ``template`` (or a ``prompt`` input in its place), ``system_prompt`` (its input wins),
-    ``profile``, ``temperature``, ``max_tokens``, ``stop``, ``n``, ``mode``, ``image_detail``, ``image_mime``
-    (of images that come as base64), ``write_to_state``.
+    ``profile``, ``temperature``, ``max_tokens``, ``stop``, ``schema`` (the answer is JSON of it, where the
+    server can hold its model to that), ``n``, ``mode``, ``image_detail``, ``image_mime`` (of images that come
+    as base64), ``write_to_state``.
 
     ``conversation``: the turns are the state ``messages`` (an accumulator) of ``graph_state``, as text;
     images go with the current turn only, and ``n`` is 1. Outputs: ``response``, and ``responses``, which
@@ -68,7 +67,10 @@ class LLMCall(BaseCanvasNode):
             messages.insert(0, {"role": "system", "content": system})
         began = time.perf_counter()
         reply = await self._asked(ChatCall(messages, ctx.key, self._parameters, self._n), ctx)
-        self._account(reply, prompt, (time.perf_counter() - began) * 1000, ctx)
+        for key, value in reply.told().items():
+            self._self_log(key, value)
+        for event in reply.events(prompt, (time.perf_counter() - began) * 1000):
+            ctx.trace(**event)
         responses = [text for text in reply.answer.texts if text]
         if responses:
             self._remember(responses[0], ctx)
@@ -90,6 +92,7 @@ class LLMCall(BaseCanvasNode):
             "temperature": number(self.config.get("temperature")),
             "max_tokens": None if max_tokens is None else int(max_tokens),
             "stop": [stop] if isinstance(stop, str) and stop else stop or None,
+            "response_format": schema_format(self.config.get("schema")),
         }
         return {name: value for name, value in every.items() if value is not None}
 
@@ -134,29 +137,6 @@ class LLMCall(BaseCanvasNode):
         if ctx.graph_state is None:
             raise ValueError(f"{because}, but the container graph_state is not granted to this node")
         return ctx.graph_state
-
-    def _account(self, reply: Reply, prompt: str, latency_ms: float, ctx: NodeContext) -> None:
-        """The firing's inner log, and the trace events of this call."""
-        answer = reply.answer
-        model = answer.model or reply.parameters["model"]
-        tokens = msgspec.structs.asdict(answer.usage) if answer.usage is not None else {}
-        cost = {**tokens, "usd": reply.cost_usd}
-        self._self_log("profile", reply.profile)
-        self._self_log("model", model)
-        self._self_log("parameters", reply.parameters)
-        self._self_log("finish_reasons", answer.finish_reasons)
-        self._self_log("usage", {"requests": reply.requests, "from_cache": reply.from_cache, **cost})
-        ctx.trace("message", role="user", text=prompt)
-        ctx.trace(
-            "llm_call",
-            profile=reply.profile,
-            model=model,
-            cost=cost,
-            latency_ms=round(latency_ms, 3),
-            from_cache=reply.from_cache,
-        )
-        for text in answer.texts:
-            ctx.trace("message", role="assistant", text=text)
 
 
 def _listed(value: Any) -> list[Any]:

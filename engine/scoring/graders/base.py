@@ -16,14 +16,18 @@ from engine.store.wording import told
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """``config`` of a grader. Each kind adds its own fields."""
+    """``config`` of a grader. Each kind adds its own fields. metric: what its score is called; "" is the
+    kind's own name for it."""
 
     id: str = ""
+    metric: str = ""
 
     def __post_init__(self) -> None:
         """Raises ValueError for what the fields' types do not tell."""
         if self.id and not is_name(self.id):
             raise ValueError(f"id: a grader is called by {NAME_RULE}")
+        if self.metric:
+            check_metric(self.metric)
 
 
 C = TypeVar("C", bound=Config)
@@ -32,12 +36,14 @@ C = TypeVar("C", bound=Config)
 class Grader(ABC, Generic[C]):
     """Scores one episode at a time; holds nothing of one.
 
-    ``id``: the ``grader_id`` of its scores. ``metrics``: what it scores at least, and what is unmeasured
-    where it fails. ``needs_compute``: it works in the episode's environment, which is held for it; depends on
-    its config alone.
+    ``id``: the ``grader_id`` of its scores. ``metric``: its kind's name for what it scores. ``passes``: that
+    passes or fails, so that it may decide the verdict. ``needs_compute``: it works in the episode's
+    environment, which is held for it; depends on its config alone.
     """
 
     kind: ClassVar[str]
+    metric: ClassVar[str]
+    passes: ClassVar[bool] = True
     Config: ClassVar[type[Config]]
     """Of ``C``."""
     needs_compute: ClassVar[bool] = False
@@ -49,8 +55,9 @@ class Grader(ABC, Generic[C]):
         self.id = self.config.id or self.kind
 
     @property
-    @abstractmethod
-    def metrics(self) -> tuple[str, ...]: ...
+    def metrics(self) -> tuple[str, ...]:
+        """What it scores at least, and what is unmeasured where it fails."""
+        return (self.config.metric or self.metric,)
 
     @abstractmethod
     async def grade(self, evidence: Evidence, compute: Compute | None) -> list[Score]:

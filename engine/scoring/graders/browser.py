@@ -18,7 +18,7 @@ class DomContainsConfig(Config, frozen=True, kw_only=True):
 class DomContains(Grader[DomContainsConfig]):
     kind = "dom-contains"
     Config = DomContainsConfig
-    metrics = ("dom_contains",)
+    metric = "dom_contains"
 
     async def grade(self, evidence: Evidence, compute: Compute | None) -> list[Score]:
         text = self.config_for(evidence.case).text
@@ -40,7 +40,7 @@ class UrlMatchesConfig(Config, frozen=True, kw_only=True):
 class UrlMatches(Grader[UrlMatchesConfig]):
     kind = "url-matches"
     Config = UrlMatchesConfig
-    metrics = ("url_matches",)
+    metric = "url_matches"
 
     async def grade(self, evidence: Evidence, compute: Compute | None) -> list[Score]:
         pattern = self.config_for(evidence.case).pattern

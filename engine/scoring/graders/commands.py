@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from engine.scoring.context import Compute, Evidence, NotMeasured
-from engine.scoring.graders.base import check_metric, check_pattern
+from engine.scoring.graders.base import check_pattern
 from engine.scoring.graders.shell import CommandConfig, CommandGrader, apply_patch, output_of
 from engine.scoring.usage import finite
 from engine.store.scores import Score
@@ -16,7 +16,7 @@ class TestsPass(CommandGrader[CommandConfig]):
 
     kind = "tests-pass"
     Config = CommandConfig
-    metrics = ("tests_pass",)
+    metric = "tests_pass"
 
     async def grade(self, evidence: Evidence, compute: Compute | None) -> list[Score]:
         config = self.config_for(evidence.case)
@@ -28,23 +28,18 @@ class ShellConfig(CommandConfig, frozen=True, kw_only=True):
     """apply_patch: a diff to apply first. pass_pattern: a regular expression that what the command prints
     must match, whatever its exit code."""
 
-    metric: str = "command"
     apply_patch: str = ""
     pass_pattern: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_metric(self.metric)
         check_pattern("pass_pattern", self.pass_pattern)
 
 
 class Command(CommandGrader[ShellConfig]):
     kind = "command"
     Config = ShellConfig
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        return (self.config.metric,)
+    metric = "command"
 
     async def grade(self, evidence: Evidence, compute: Compute | None) -> list[Score]:
         config, held = self.config_for(evidence.case), self.held(compute)
@@ -63,13 +58,11 @@ class ScriptScoreConfig(CommandConfig, frozen=True, kw_only=True):
     """pattern: a regular expression whose first group is the number. pass_threshold: the least value
     that passes."""
 
-    metric: str = "score"
     pattern: str = r"SCORE=([-\d.]+)"
     pass_threshold: float = 0.6
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_metric(self.metric)
         check_pattern("pattern", self.pattern, groups=1)
 
 
@@ -78,10 +71,7 @@ class ScriptScore(CommandGrader[ScriptScoreConfig]):
 
     kind = "script-score"
     Config = ScriptScoreConfig
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        return (self.config.metric,)
+    metric = "score"
 
     async def grade(self, evidence: Evidence, compute: Compute | None) -> list[Score]:
         config = self.config_for(evidence.case)

@@ -4,19 +4,26 @@ from __future__ import annotations
 
 from engine.scoring.context import Compute, Evidence, missing
 from engine.scoring.graders.base import Config, Grader
-from engine.scoring.usage import span_ms, tool_calls, usage_of
+from engine.scoring.usage import shows_inside, span_ms, tool_calls, usage_of
 from engine.store.scores import Score
 
 
 class Steps(Grader[Config]):
-    """``tool_calls``: how often the agent called a tool."""
+    """``tool_calls``: how often the agent called a tool. Of a trace that shows only the agent's outside, what
+    it was told, said and printed, that is not known."""
 
     kind = "steps"
     Config = Config
-    metrics = ("tool_calls",)
+    metric = "tool_calls"
+    passes = False
 
     async def grade(self, evidence: Evidence, compute: Compute | None) -> list[Score]:
         _require(evidence)
+        if not shows_inside(evidence.events):
+            raise missing(
+                "the trace shows neither a tool call nor a call of a model: what the agent did inside was not"
+                " traced (scoring.trace, and trace_kind of a command harness)"
+            )
         return [self.measured(tool_calls(evidence.events))]
 
 
@@ -25,7 +32,8 @@ class Cost(Grader[Config]):
 
     kind = "cost"
     Config = Config
-    metrics = ("usd",)
+    metric = "usd"
+    passes = False
 
     async def grade(self, evidence: Evidence, compute: Compute | None) -> list[Score]:
         _require(evidence)
@@ -43,7 +51,8 @@ class Latency(Grader[Config]):
 
     kind = "latency"
     Config = Config
-    metrics = ("span",)
+    metric = "span"
+    passes = False
 
     async def grade(self, evidence: Evidence, compute: Compute | None) -> list[Score]:
         _require(evidence)

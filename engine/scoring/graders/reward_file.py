@@ -41,7 +41,7 @@ class RewardFile(CommandGrader[RewardFileConfig]):
 
     kind = "reward-file"
     Config = RewardFileConfig
-    metrics = ("tests_pass",)
+    metric = "tests_pass"
 
     async def grade(self, evidence: Evidence, compute: Compute | None) -> list[Score]:
         config, held = self.config_for(evidence.case), self.held(compute)

@@ -16,17 +16,19 @@ from engine.store.scores import Invalid, Measured, Score, Unmeasured
 from engine.store.strict_json import encode
 
 _INTERPRETERS = {"python": ("python3", "py"), "node": ("node", "mjs")}
+_OWN = ("script",)
 _SCORES = msgspec.json.Decoder(list[Measured | Unmeasured | Invalid])
 
 
 class ScriptConfig(CommandConfig, frozen=True, kw_only=True):
     """code: the program, or entrypoint: the path of one that is there, from ``cwd``. metrics: what it scores
-    at least; those that decide the verdict it may only score if they are named here."""
+    at least; those that decide the verdict it may only score if they are named here. metric: the same, of
+    one."""
 
     language: Literal["python", "node"] = "python"
     code: str = ""
     entrypoint: str = ""
-    metrics: tuple[str, ...] = ("script",)
+    metrics: tuple[str, ...] = _OWN
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -36,6 +38,8 @@ class ScriptConfig(CommandConfig, frozen=True, kw_only=True):
             raise ValueError("cmd: a script has no command line of its own")
         if not self.metrics:
             raise ValueError("metrics: name what it scores")
+        if self.metric and self.metrics != _OWN:
+            raise ValueError("give either metric, where it scores one, or metrics")
         for metric in self.metrics:
             check_metric(metric)
 
@@ -50,7 +54,7 @@ class Script(CommandGrader[ScriptConfig]):
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        return self.config.metrics
+        return (self.config.metric,) if self.config.metric else self.config.metrics
 
     async def grade(self, evidence: Evidence, compute: Compute | None) -> list[Score]:
         held, config = self.held(compute), self.config

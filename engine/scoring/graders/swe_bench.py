@@ -37,7 +37,7 @@ class SweBench(CommandGrader[SweBenchConfig]):
 
     kind = "swe-bench"
     Config = SweBenchConfig
-    metrics = ("resolved",)
+    metric = "resolved"
 
     async def grade(self, evidence: Evidence, compute: Compute | None) -> list[Score]:
         config, held = self.config_for(_as_ours(evidence.case)), self.held(compute)

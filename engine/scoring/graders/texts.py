@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from engine.scoring.context import Compute, Evidence, missing
-from engine.scoring.graders.base import Config, Grader, check_metric, check_pattern
+from engine.scoring.graders.base import Config, Grader, check_pattern
 from engine.scoring.usage import final_answer, finite
 from engine.store.scores import Score
 
@@ -26,7 +26,7 @@ class AnswerMatch(Grader[AnswerMatchConfig]):
 
     kind = "answer-match"
     Config = AnswerMatchConfig
-    metrics = ("answer_match",)
+    metric = "answer_match"
 
     async def grade(self, evidence: Evidence, compute: Compute | None) -> list[Score]:
         config = self.config_for(evidence.case)
@@ -50,7 +50,8 @@ class TextMetricConfig(Config, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_metric(self.metric)
+        if not self.metric:
+            raise ValueError("metric: say what the number is called")
         check_pattern("pattern", self.pattern, groups=1)
 
 
@@ -59,10 +60,7 @@ class TextMetric(Grader[TextMetricConfig]):
 
     kind = "text-metric"
     Config = TextMetricConfig
-
-    @property
-    def metrics(self) -> tuple[str, ...]:
-        return (self.config.metric,)
+    passes = False
 
     async def grade(self, evidence: Evidence, compute: Compute | None) -> list[Score]:
         answer = _answer(evidence)

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from engine.scoring.auth import auth_headers
+from engine.scoring.errors import ExportError
+from engine.scoring.platform import Platform
 from engine.scoring.sinks.base import ExportItem, Sink
 from engine.scoring.sinks.langfuse import LangfuseSink
 from engine.scoring.sinks.langsmith import LangSmithSink
 from engine.scoring.sinks.mlflow import MlflowSink
 from engine.scoring.sinks.otlp import OtlpSink
 from engine.scoring.sinks.phoenix import PhoenixSink
-from engine.scoring.sinks.platform import ExportError, Platform
 from engine.scoring.spec import SinkSpec
 
 if TYPE_CHECKING:
@@ -37,5 +38,6 @@ def make_sink(
 ) -> Sink:
     """The sink that ``spec`` describes. ``secret``: None asks without. ``strike``: takes secrets out of what
     is sent, and of what errors repeat."""
-    platform = Platform(client, spec.endpoint, auth_headers(spec.kind, secret), strike)
+    headers = auth_headers(spec.kind, secret)
+    platform = Platform(client, spec.endpoint, headers, secret, fault=ExportError, strike=strike)
     return _SINKS[spec.kind](spec, platform)

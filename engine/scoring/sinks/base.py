@@ -8,9 +8,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine.scoring.errors import ExportError
+from engine.scoring.platform import Platform
 from engine.scoring.sinks.ids import Ids
 from engine.scoring.sinks.payload import ScorePayload, score_payloads
-from engine.scoring.sinks.platform import ExportError, Platform
 from engine.scoring.spec import SinkSpec
 from engine.store.records import EpisodeRow, now_iso
 from engine.store.scores import ExportOutcome
@@ -70,6 +71,8 @@ class Sink(ABC):
             outcome.error = str(error)
         with suppress(ExportError):  # it is there, whether or not we know where to look
             outcome.url = await self.link(placed.external_id)
+        if not outcome.url:
+            outcome.where = f"trace {placed.external_id} at {self.platform.shown}"
         outcome.warning = placed.warning
         outcome.exported_at = now_iso()
         return outcome

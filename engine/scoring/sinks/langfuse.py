@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from engine.scoring.errors import ExportError
+from engine.scoring.platform import ANY, GONE, Answer, Platform
 from engine.scoring.sinks.base import ExportItem, Placed, Sink
 from engine.scoring.sinks.ids import Ids
 from engine.scoring.sinks.langfuse_batch import Batch, observation_event, score_event, trace_event
 from engine.scoring.sinks.otlp import partly_refused
 from engine.scoring.sinks.otlp_json import encoded, request
 from engine.scoring.sinks.payload import ScorePayload, as_json, chunks, refused
-from engine.scoring.sinks.platform import GONE, Answer, ExportError, Platform
 from engine.scoring.sinks.spans import EPISODE, Span, spans
 from engine.scoring.spec import SinkSpec
 
@@ -62,13 +63,13 @@ class LangfuseSink(Sink):
         return refused(problems, len(scores))
 
     async def link(self, external_id: str) -> str:
+        """Where the project is not told, the page that finds it."""
         async with self._asking:
             if self._project_id is None:
-                projects = (await self.platform.get("/api/public/projects")).entries("data")
+                projects = (await self.platform.get("/api/public/projects", taken=ANY)).entries("data")
                 self._project_id = str(projects[0].get("id", "")) if projects else ""
-        if not self._project_id:
-            return ""
-        return f"{self.platform.endpoint}/project/{self._project_id}/traces/{external_id}"
+        project = f"project/{self._project_id}/traces" if self._project_id else "trace"
+        return f"{self.platform.shown}/{project}/{external_id}"
 
     async def _created_before_otlp(self, item: ExportItem, found: Sequence[Span], ids: Ids) -> Placed:
         trace_id = ids.trace()

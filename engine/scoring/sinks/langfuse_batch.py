@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from engine.scoring.platform import Platform
 from engine.scoring.sinks.base import ExportItem
 from engine.scoring.sinks.ids import Ids
 from engine.scoring.sinks.payload import chunks
-from engine.scoring.sinks.platform import Platform
 from engine.scoring.sinks.spans import Span, iso
 from engine.store.records import now_iso
 

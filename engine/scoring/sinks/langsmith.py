@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
+from engine.scoring.errors import ExportError
+from engine.scoring.platform import ANY, GONE, Answer, Platform
 from engine.scoring.sinks.base import ExportItem, Placed, Sink
 from engine.scoring.sinks.ids import Ids
 from engine.scoring.sinks.payload import ScorePayload, chunks, refused
-from engine.scoring.sinks.platform import ANY, GONE, Answer, ExportError, Platform
 from engine.scoring.sinks.spans import Span, spans
 from engine.scoring.spec import SinkSpec
 
@@ -63,10 +64,10 @@ class LangSmithSink(Sink):
 
     async def link(self, external_id: str) -> str:
         session = await self._found_session()
-        host = _site(self.platform.endpoint)
+        host = _site(self.platform.shown)
         if session.tenant_id:
             return f"{host}/o/{session.tenant_id}/projects/p/{session.id}/r/{external_id}?poll=true"
-        path = (await self.platform.get(f"/runs/{external_id}")).field("app_path")
+        path = (await self.platform.get(f"/runs/{external_id}", taken=ANY)).field("app_path")
         return f"{host}{path}" if path else ""
 
     async def _one_by_one(self, runs: Sequence[Mapping[str, Any]]) -> None:
@@ -81,14 +82,16 @@ class LangSmithSink(Sink):
             answer = await self.platform.post("/feedback", body, taken=ANY)
         if answer.status == 409:  # it is there, maybe from before the episode was scored again
             said = {name: body.get(name) for name in ("score", "value", "comment")}
-            answer = await self.platform.patch(f"/feedback/{body['id']}", said)
+            answer = await self.platform.patch(f"/feedback/{body['id']}", said, taken=ANY)
         return answer
 
     async def _found_session(self) -> Session:
         """Feedback without its project's id is refused by newer servers; older ones do not need it."""
         async with self._asking:
             if not self._session.id and self.spec.project:
-                answer = await self.platform.get("/sessions", limit=1, name=self.spec.project)
+                answer = await self.platform.get(
+                    "/sessions", {"limit": 1, "name": self.spec.project}, taken=ANY
+                )
                 for found in answer.entries():
                     self._session = Session(str(found.get("id") or ""), str(found.get("tenant_id") or ""))
         return self._session

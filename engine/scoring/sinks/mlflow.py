@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
-from urllib.parse import quote
 
+from engine.scoring.errors import ExportError
+from engine.scoring.platform import ANY, Platform, segment
 from engine.scoring.sinks.base import ExportItem, Placed, Sink
 from engine.scoring.sinks.ids import Ids
 from engine.scoring.sinks.otlp import CHUNK_BYTES, partly_refused
 from engine.scoring.sinks.otlp_json import encoded, request
 from engine.scoring.sinks.payload import ScorePayload, chunks, clip, refused
-from engine.scoring.sinks.platform import ANY, ExportError, Platform
 from engine.scoring.sinks.spans import EPISODE, Span, iso, spans
 from engine.scoring.spec import SinkSpec
 
@@ -52,7 +52,7 @@ class MlflowSink(Sink):
     async def score(
         self, item: ExportItem, placed: Placed, scores: Sequence[ScorePayload], ids: Ids
     ) -> str | None:
-        path = f"{API}/{quote(placed.external_id, safe='')}"
+        path = f"{API}/{segment(placed.external_id)}"
         there = await self._exported(path) if item.idempotency_key else {}
         problems = []
         for score in scores:
@@ -61,9 +61,9 @@ class MlflowSink(Sink):
             if earlier is None:
                 answer = await self.platform.post(f"{path}/assessments", {"assessment": found}, taken=ANY)
             elif any(earlier.get(name, "") != found.get(name, "") for name in _SAID):
-                place = f"{path}/assessments/{quote(str(earlier.get('assessment_id')), safe='')}"
+                place = f"{path}/assessments/{segment(str(earlier.get('assessment_id')))}"
                 change = {"assessment": found, "update_mask": ",".join(_SAID)}
-                answer = await self.platform.patch(place, change)
+                answer = await self.platform.patch(place, change, taken=ANY)
             else:
                 continue
             if not answer.ok:
@@ -74,12 +74,12 @@ class MlflowSink(Sink):
         if not self.spec.experiment:
             return ""
         experiment = await self._experiment()
-        page = f"{self.platform.endpoint}/#/experiments/{experiment}/traces"
+        page = f"{self.platform.shown}/#/experiments/{experiment}/traces"
         return f"{page}?selectedEvaluationId={external_id}"
 
     async def _exported(self, path: str) -> dict[str, Mapping[str, Any]]:
         """Those of our scores that the trace has: MLflow would take each of them a second time."""
-        answer = await self.platform.get(path)
+        answer = await self.platform.get(path, taken=ANY)
         found = answer.entries("trace", "trace_info", "assessments")
         told = [(entry.get("metadata"), entry) for entry in found]
         return {str(m[EXPORT_ID]): entry for m, entry in told if isinstance(m, Mapping) and EXPORT_ID in m}
@@ -96,7 +96,7 @@ class MlflowSink(Sink):
 
     async def _named(self, name: str) -> str:
         path = "/api/2.0/mlflow/experiments/get-by-name"
-        answer = await self.platform.get(path, experiment_name=name)
+        answer = await self.platform.get(path, {"experiment_name": name}, taken=ANY)
         if found := answer.field("experiment", "experiment_id"):
             return str(found)
         raise ExportError(f"there is no experiment {name!r}: {answer.problem}")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from engine.scoring.errors import ExportError
+from engine.scoring.platform import Answer, Platform
 from engine.scoring.sinks.base import ExportItem, Placed, Sink
 from engine.scoring.sinks.ids import Ids
 from engine.scoring.sinks.otlp_json import encoded, pairs, request
 from engine.scoring.sinks.payload import ScorePayload, chunks
-from engine.scoring.sinks.platform import Answer, ExportError, Platform
 from engine.scoring.sinks.spans import spans
 from engine.scoring.spec import SinkSpec
 
@@ -34,7 +35,7 @@ class OtlpSink(Sink):
         for chunk in chunks(found, CHUNK_BYTES):
             answer = await self.platform.post(PATH, request(chunk, item.correlation_id), taken={415})
             if answer.status == 415:
-                raise ExportError(f"POST {PATH}: {answer.problem} (it has to take OTLP as JSON)")
+                raise ExportError(f"{answer.error} (it has to take OTLP as JSON)", answer.status)
             placed.warn(partly_refused(answer, len(chunk)))
         return placed
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import quote
 
+from engine.scoring.errors import ExportError
+from engine.scoring.platform import ANY, Answer, segment
 from engine.scoring.sinks.base import ExportItem, Placed, Sink
 from engine.scoring.sinks.ids import Ids
 from engine.scoring.sinks.otlp_json import KINDS, attributes
 from engine.scoring.sinks.payload import ScorePayload, chunks, refused
-from engine.scoring.sinks.platform import ANY, Answer, ExportError
 from engine.scoring.sinks.spans import Span, iso, spans
 
 CHUNK_BYTES = 3_000_000
@@ -19,18 +19,19 @@ INSERTED_SEC = 5.0
 """Spans are queued, and annotations of a trace that is not inserted are refused, or dropped silently."""
 
 ANNOTATIONS = "/v1/trace_annotations"
+AT_ONCE = {"sync": "true"}
 
 
 class PhoenixSink(Sink):
     async def create(self, item: ExportItem, scores: Sequence[ScorePayload], ids: Ids) -> Placed:
         if not self.spec.project:
             raise ExportError("the sink names no project: give its name as 'project'")
-        path = f"/v1/projects/{quote(self.spec.project, safe='')}/spans"
+        path = f"/v1/projects/{segment(self.spec.project)}/spans"
         trace_id = ids.trace()
         for chunk in chunks([_encoded(span, trace_id) for span in spans(item, ids)], CHUNK_BYTES):
             answer = await self.platform.post(path, {"data": chunk}, taken={400})
             if not (answer.ok or _only_duplicates(answer)):
-                raise ExportError(f"POST {path}: {answer.problem}")
+                raise answer.error
         if scores:
             await self._inserted(path, trace_id)
         return Placed(trace_id)
@@ -39,30 +40,32 @@ class PhoenixSink(Sink):
         self, item: ExportItem, placed: Placed, scores: Sequence[ScorePayload], ids: Ids
     ) -> str | None:
         found = [_annotation(score, placed.external_id) for score in scores]
-        answer = await self.platform.post(ANNOTATIONS, {"data": found}, taken=ANY, sync="true")
+        answer = await self.platform.post(ANNOTATIONS, {"data": found}, params=AT_ONCE, taken=ANY)
         if answer.ok:
             return None
         if answer.status == 404 and not item.existing_id:
-            await self.platform.post(ANNOTATIONS, {"data": found}, sync="false")
+            await self.platform.post(ANNOTATIONS, {"data": found}, params={"sync": "false"})
             placed.warn(f"its scores are queued: the trace was not inserted yet ({answer.problem})")
             return None
         # It takes all or nothing: each by itself, so that one that is refused does not keep the others out.
         problems = []
         for score, annotation in zip(scores, found, strict=True):
-            answer = await self.platform.post(ANNOTATIONS, {"data": [annotation]}, taken=ANY, sync="true")
+            answer = await self.platform.post(ANNOTATIONS, {"data": [annotation]}, params=AT_ONCE, taken=ANY)
             if not answer.ok:
                 problems.append(f"{score.name}: {answer.problem}")
         return refused(problems, len(scores))
 
     async def link(self, external_id: str) -> str:
-        return f"{self.platform.endpoint}/redirects/traces/{external_id}"
+        return f"{self.platform.shown}/redirects/traces/{external_id}"
 
     async def _inserted(self, path: str, trace_id: str) -> None:
         """Wait until the trace can be read, at most INSERTED_SEC."""
         clock = asyncio.get_running_loop()
         deadline = clock.time() + INSERTED_SEC
         wait = 0.05
-        while not (await self.platform.get(path, trace_id=trace_id, limit=1)).field("data"):
+        while not (await self.platform.get(path, {"trace_id": trace_id, "limit": 1}, taken=ANY)).field(
+            "data"
+        ):
             if clock.time() + wait > deadline:
                 return
             await asyncio.sleep(wait)

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from engine.scoring.attributes import Names
 from engine.scoring.auth import auth_headers
-from engine.scoring.sources.base import CollectError, ProbeResult, TraceSource
+from engine.scoring.errors import CollectError
+from engine.scoring.sources.base import TraceSource
 from engine.scoring.spec import TraceSpec
 
 if TYPE_CHECKING:
     import httpx
 
-    from engine.scoring.sources.http import Platform
+    from engine.scoring.platform import Platform
 
-__all__ = ["CollectError", "ProbeResult", "TraceSource", "make_source"]
+__all__ = ["CollectError", "TraceSource", "make_source"]
 
 
-def make_source(spec: TraceSpec, secret: str | None, client: httpx.AsyncClient) -> TraceSource:
-    """The source that a run's ``trace`` names; ``secret``: the value of its ``auth_secret``.
+def make_source(
+    spec: TraceSpec,
+    secret: str | None,
+    client: httpx.AsyncClient,
+    strike: Callable[[bytes], bytes] = bytes,
+) -> TraceSource:
+    """The platform that a run's ``trace`` names. ``secret``: the value of its ``auth_secret``. ``strike``:
+    takes secrets out of what errors repeat.
 
     Raises CollectError for a secret that is not there or unfit, and for what a search by tag lacks.
     """
-    if spec.kind == "file":
-        from engine.scoring.sources.file import FileSource
-
-        return FileSource(spec.endpoint)
-    from engine.scoring.sources.http import Platform
+    from engine.scoring.platform import Platform
 
     if spec.auth_secret and secret is None:
         raise CollectError(f"trace.auth_secret: there is no secret {spec.auth_secret!r}")
@@ -38,7 +42,8 @@ def make_source(spec: TraceSpec, secret: str | None, client: httpx.AsyncClient) 
         names = Names(spec.mapping)
     except ValueError as error:
         raise CollectError(f"trace.mapping: {error}") from None
-    return _on_platform(spec, Platform(client, spec.endpoint, headers, secret), names)
+    platform = Platform(client, spec.endpoint, headers, secret, fault=CollectError, strike=strike)
+    return _on_platform(spec, platform, names)
 
 
 def _on_platform(spec: TraceSpec, platform: Platform, names: Names) -> TraceSource:

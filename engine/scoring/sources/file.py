@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from engine.scoring.attributes import load_json
-from engine.scoring.sources.base import CollectError, ProbeResult
+from engine.scoring.errors import CollectError
 from engine.scoring.spans import Event
 
 KINDS = frozenset(
@@ -23,8 +22,6 @@ KINDS = frozenset(
         "span",
     )
 )
-RUN_ID = "{run_id}"
-"""In a path: the correlation id."""
 
 
 def read_events(data: bytes) -> list[Event]:
@@ -37,28 +34,23 @@ def read_events(data: bytes) -> list[Event]:
     return [event for event in (whole if isinstance(whole, list) else [whole]) if _is_event(event)]
 
 
-class FileSource:
-    """``path``: of a file; a ``{run_id}`` in it stands for the correlation id."""
+def is_inside(path: str) -> bool:
+    """Whether a path leads into the folder that it begins in, whatever that is."""
+    parts = PurePosixPath(path).parts
+    return bool(parts) and parts[0] not in ("/", "//", "~") and ".." not in parts and path.isprintable()
 
-    def __init__(self, path: str) -> None:
-        self._path = path
 
-    async def fetch(self, run_id: str) -> list[Event]:
-        if ".." in run_id.split("/") or "\0" in run_id:
-            raise CollectError(f"{run_id!r} cannot be part of a path")
-        path = Path(self._path.replace(RUN_ID, run_id))
-        try:
-            return read_events(await asyncio.to_thread(path.read_bytes))
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            raise CollectError(f"{path}: {error.strerror or error}") from None
-
-    async def probe(self) -> ProbeResult:
-        """Whether the nearest folder that no run has a part in is there."""
-        folder = Path(self._path.partition(RUN_ID)[0] + "x").parent
-        there = await asyncio.to_thread(folder.is_dir)
-        return ProbeResult("reachable" if there else "unreachable", str(folder))
+def read_file(folder: Path, path: str) -> bytes:
+    """A file of an episode's folder. CollectError for one that is elsewhere, or cannot be read."""
+    try:
+        whole = (folder / path).resolve(strict=True)
+        if not whole.is_relative_to(folder.resolve()):
+            raise CollectError(f"{path} leads out of the episode's folder")
+        return whole.read_bytes()
+    except FileNotFoundError:
+        raise CollectError(f"{path} is no file of the episode's folder, {folder}") from None
+    except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a NUL
+        raise CollectError(f"{path} cannot be read: {error}") from None
 
 
 def _line(line: bytes) -> Any:

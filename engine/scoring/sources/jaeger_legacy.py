@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from engine.scoring.attributes import truth
-from engine.scoring.sources.http import Reply
+from engine.scoring.platform import Answer
 from engine.scoring.sources.otlp import spans_of_list, spans_of_resources
 from engine.scoring.spans import Span
 
@@ -55,7 +55,7 @@ class _Answer(msgspec.Struct):
     data: list[_Trace] | None
 
 
-def legacy_spans(reply: Reply) -> list[Span]:
+def legacy_spans(reply: Answer) -> list[Span]:
     """The spans of an answer, also of a server in Jaeger's place that answers in OTLP. CollectError where it
     is none."""
     content = reply.json()

@@ -11,14 +11,14 @@ import msgspec
 
 from engine.scoring.attributes import Names, loaded
 from engine.scoring.correlation import RUN_KEY, trace_id
-from engine.scoring.sources.base import CollectError, ProbeResult
-from engine.scoring.sources.http import Platform, every_page, segment
+from engine.scoring.errors import CollectError
+from engine.scoring.platform import GONE, Platform, segment
+from engine.scoring.sources.pages import every_page
 from engine.scoring.spans import Event, Span, events, nanoseconds
 
 PAGE = 1000
 FIELDS = "basic,usage,model,io,metadata,trace_context"
 
-_NO_SUCH_API = (404, 405, 501)
 _KINDS = {"GENERATION": "llm", "TOOL": "tool", "AGENT": "agent", "CHAIN": "chain"}
 
 
@@ -72,9 +72,6 @@ class LangfuseSource:
         known = {seen.id for seen in found}
         return events([_span(seen, known) for seen in found], self._names)
 
-    async def probe(self) -> ProbeResult:
-        return await self._platform.probe("/api/public/projects")
-
     async def _search(self, run_id: str) -> list[str]:
         """A key of our own, or the process's attribute as OTLP brings it; then the session."""
         metadata = {"type": "stringObject", "column": "metadata", "operator": "=", "value": run_id}
@@ -96,7 +93,7 @@ class LangfuseSource:
         found = await self._observations({"traceId": trace, "fields": FIELDS})
         if found is not None:
             return found
-        reply = await self._platform.get(f"/api/public/traces/{segment(trace)}", spared=(404,))
+        reply = await self._platform.get(f"/api/public/traces/{segment(trace)}", taken=(404,))
         return [] if reply.status == 404 else reply.read(_Trace).observations
 
     async def _observations(self, query: Mapping[str, str]) -> list[_Observation] | None:
@@ -106,8 +103,8 @@ class LangfuseSource:
         async def page(cursor: str | None) -> tuple[list[_Observation], str | None]:
             nonlocal absent
             asked = {**query, "limit": PAGE, **({} if cursor is None else {"cursor": cursor})}
-            reply = await self._platform.get("/api/public/v2/observations", asked, spared=_NO_SUCH_API)
-            if reply.status in _NO_SUCH_API:
+            reply = await self._platform.get("/api/public/v2/observations", asked, taken=GONE)
+            if reply.status in GONE:
                 absent = True
                 return [], None
             found = reply.read(_Page)

@@ -12,8 +12,9 @@ import msgspec
 
 from engine.scoring.attributes import Names
 from engine.scoring.correlation import RUN_KEY, trace_id
-from engine.scoring.sources.base import CollectError, ProbeResult
-from engine.scoring.sources.http import Platform, Reply, every_page
+from engine.scoring.errors import CollectError
+from engine.scoring.platform import GONE, Answer, Platform
+from engine.scoring.sources.pages import every_page
 from engine.scoring.spans import Event, Span, events, nanoseconds
 
 PAGE_V2 = 1000
@@ -35,7 +36,6 @@ _SELECT = (
     "completion_tokens",
     "total_cost",
 )
-_NO_SUCH_API = (404, 405, 501)
 _BACK = timedelta(days=30)
 """Without a start the v2 API looks back one day."""
 _HEX = re.compile("[0-9a-f]{32}")
@@ -95,6 +95,8 @@ class LangsmithSource:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._platform = platform
+        site = platform.endpoint.removesuffix("/v1").removesuffix("/api")
+        self._v2_platform = platform.at(site)
         self._names = names
         self._project = project
         self._tagged = tagged
@@ -110,9 +112,6 @@ class LangsmithSource:
         found = [run for trace in traces for run in await self._of_trace(trace, session)]
         known = {run.id for run in found}
         return events([_span(run, known) for run in found], self._names)
-
-    async def probe(self) -> ProbeResult:
-        return await self._platform.probe("/sessions", params={"limit": 100})
 
     async def _session(self, project: str) -> str:
         """A project's id: the API calls projects sessions."""
@@ -152,8 +151,8 @@ class LangsmithSource:
         async def page(cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
             nonlocal absent
             body = {**query, "page_size": PAGE_V2, "min_start_time": since, **_cursor(cursor)}
-            reply = await self._platform.post("/api/v2/runs/query", body, spared=_NO_SUCH_API)
-            if reply.status in _NO_SUCH_API:
+            reply = await self._v2_platform.post("/api/v2/runs/query", body, taken=GONE)
+            if reply.status in GONE:
                 absent = True
                 return [], None
             found = reply.read(_PageV2)
@@ -165,7 +164,7 @@ class LangsmithSource:
     async def _v1(self, query: dict[str, Any]) -> list[dict[str, Any]]:
         async def page(cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
             body = {**query, "limit": PAGE_V1, **_cursor(cursor)}
-            reply = await self._platform.post("/runs/query", body, spared=(404,))
+            reply = await self._platform.post("/runs/query", body, taken=(404,))
             return ([], None) if reply.status == 404 else _v1_page(reply)
 
         return await every_page(page)
@@ -175,7 +174,7 @@ def _cursor(cursor: str | None) -> dict[str, str]:
     return {} if cursor is None else {"cursor": cursor}
 
 
-def _v1_page(reply: Reply) -> tuple[list[dict[str, Any]], str | None]:
+def _v1_page(reply: Answer) -> tuple[list[dict[str, Any]], str | None]:
     found = reply.read(_PageV1)
     return found.runs, (found.cursors or {}).get("next")
 

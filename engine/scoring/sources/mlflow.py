@@ -9,9 +9,10 @@ import msgspec
 
 from engine.scoring.attributes import Names
 from engine.scoring.correlation import RUN_KEY, trace_id
-from engine.scoring.sources.base import CollectError, ProbeResult
-from engine.scoring.sources.http import Platform, every_page
+from engine.scoring.errors import CollectError
+from engine.scoring.platform import Platform
 from engine.scoring.sources.otlp import spans_of_list
+from engine.scoring.sources.pages import every_page
 from engine.scoring.spans import Event, Span, events
 
 PAGE = 100
@@ -64,14 +65,11 @@ class MlflowSource:
             found = await self._tagged(run_id, await self._experiment_id(self._experiment))
         return events([span for trace in found for span in await self._spans(trace)], self._names)
 
-    async def probe(self) -> ProbeResult:
-        return await self._platform.probe("/api/2.0/mlflow/experiments/search", {"max_results": 1})
-
     async def _experiment_id(self, experiment: str) -> str:
         if experiment.isdecimal():
             return experiment
         path, query = "/api/2.0/mlflow/experiments/get-by-name", {"experiment_name": experiment}
-        reply = await self._platform.get(path, query, spared=(404,))
+        reply = await self._platform.get(path, query, taken=(404,))
         if reply.status == 404:
             raise CollectError(f"{reply.asked}: there is no experiment {experiment!r}", reply.status)
         return reply.read(_Named).experiment.experiment_id
@@ -98,7 +96,7 @@ class MlflowSource:
 
     async def _spans(self, trace: str) -> list[Span]:
         query = {"trace_id": trace}
-        reply = await self._platform.get("/api/3.0/mlflow/traces/get", query, spared=(404, 500))
+        reply = await self._platform.get("/api/3.0/mlflow/traces/get", query, taken=(404, 500))
         if reply.status == 404 or (reply.status == 500 and _NOT_YET in reply.body):
             return []
         if reply.status == 500:

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 from engine.scoring.attributes import Names
 from engine.scoring.correlation import RUN_KEY, trace_id
-from engine.scoring.sources.base import CollectError, ProbeResult
-from engine.scoring.sources.http import Platform, Reply, segment
+from engine.scoring.errors import CollectError
+from engine.scoring.platform import Answer, Platform, segment
 from engine.scoring.sources.jaeger_legacy import legacy_spans
 from engine.scoring.sources.otlp import spans_of_resources
 from engine.scoring.spans import Event, Span, events
@@ -42,14 +42,11 @@ class OtelSource:
             return events(await self._by_id(trace_id(run_id)), self._names)
         return events(await self._by_tag(run_id, self._service), self._names)
 
-    async def probe(self) -> ProbeResult:
-        return await self._platform.probe("/api/services", any_status=True)
-
     async def _by_id(self, trace: str) -> list[Span]:
-        found = _v3_spans(await self._platform.get(f"/api/v3/traces/{segment(trace)}", spared=(404,)))
+        found = _v3_spans(await self._platform.get(f"/api/v3/traces/{segment(trace)}", taken=(404,)))
         if found is not None:
             return found
-        reply = await self._platform.get(f"/api/traces/{segment(trace)}", spared=(404,))
+        reply = await self._platform.get(f"/api/traces/{segment(trace)}", taken=(404,))
         return [] if reply.status == 404 else legacy_spans(reply)
 
     async def _by_tag(self, run_id: str, service: str) -> list[Span]:
@@ -73,7 +70,7 @@ class OtelSource:
             "query.startTimeMax": _rfc3339(now + _AHEAD),
             "query.searchDepth": MOST_TRACES,
         }
-        return _v3_spans(await self._platform.get("/api/v3/traces", query, spared=(404,)))
+        return _v3_spans(await self._platform.get("/api/v3/traces", query, taken=(404,)))
 
     async def _legacy_search(self, run_id: str, service: str, known: list[Span] | None) -> list[Span]:
         """``known``: what v3 has of the run, None where v3 is not there."""
@@ -85,11 +82,11 @@ class OtelSource:
             "end": _microseconds(now + _AHEAD),
             "limit": MOST_TRACES,
         }
-        reply = await self._platform.get("/api/traces", query, spared=() if known is None else (404,))
+        reply = await self._platform.get("/api/traces", query, taken=() if known is None else (404,))
         return known or [] if reply.status == 404 else _of_run(legacy_spans(reply), run_id)
 
 
-def _v3_spans(reply: Reply) -> list[Span] | None:
+def _v3_spans(reply: Answer) -> list[Span] | None:
     """None where it was not v3 that answered: a Jaeger without it serves its page, or a 404 of plain text."""
     try:
         answer = reply.json()

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from engine.scoring.sources.base import CollectError
+from engine.scoring.errors import CollectError
 from engine.scoring.spans import Span
 
 _UNDERSCORE = re.compile("_([a-z])")

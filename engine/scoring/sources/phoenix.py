@@ -10,8 +10,8 @@ import msgspec
 
 from engine.scoring.attributes import Names, find, load_json
 from engine.scoring.correlation import RUN_KEY, trace_id
-from engine.scoring.sources.base import ProbeResult
-from engine.scoring.sources.http import Platform, every_page, segment
+from engine.scoring.platform import Platform, segment
+from engine.scoring.sources.pages import every_page
 from engine.scoring.spans import Event, Span, events, nanoseconds
 
 PAGE = 1000
@@ -55,9 +55,6 @@ class PhoenixSource:
         found = [span for trace in traces for span in await self._of_trace(trace)]
         return events([_span(span) for span in found], self._names)
 
-    async def probe(self) -> ProbeResult:
-        return await self._platform.probe("/v1/projects")
-
     async def _search(self, run_id: str) -> list[str]:
         """By our attribute, or the session: those of the process are dropped on the way in."""
         for name in (RUN_KEY, _SESSION):
@@ -74,7 +71,7 @@ class PhoenixSource:
     async def _spans(self, query: Mapping[str, str]) -> list[_Span]:
         async def page(cursor: str | None) -> tuple[list[_Span], str | None]:
             asked = {**query, "limit": PAGE, **({} if cursor is None else {"cursor": cursor})}
-            reply = await self._platform.get(self._path, asked, spared=(404,))
+            reply = await self._platform.get(self._path, asked, taken=(404,))
             if reply.status == 404:  # a project is there from its first span on
                 return [], None
             found = reply.read(_Page)

@@ -16,19 +16,20 @@ FILTER = re.compile(r'and\(eq\(metadata_key, "([^"]*)"\), eq\(metadata_value, "(
 
 @dataclass
 class LangsmithDouble(Double):
-    """``runs``: as v1 has them. ``sessions``: ids of projects by name."""
+    """``runs``: as v1 has them. ``sessions``: ids of projects by name. ``root``: before the paths of v1."""
 
     v1: bool = True
     v2: bool = True
     runs: list[dict[str, Any]] = field(default_factory=list)
     sessions: dict[str, str] = field(default_factory=dict)
     page: int = 100
+    root: str = ""
 
     def routes(self) -> Iterable[web.RouteDef]:
         return (
-            web.post("/runs/query", self._v1),
+            web.post(f"{self.root}/runs/query", self._v1),
             web.post("/api/v2/runs/query", self._v2),
-            web.get("/sessions", self._sessions),
+            web.get(f"{self.root}/sessions", self._sessions),
         )
 
     async def _v1(self, request: web.Request) -> web.Response:

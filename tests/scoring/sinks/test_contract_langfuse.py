@@ -136,9 +136,11 @@ async def test_what_an_episode_scored_again_has_replaces_what_it_had(client: htt
         assert found["judge:tone"] == 0.5
 
 
-async def test_a_link_that_cannot_be_had_is_no_failure(client: httpx.AsyncClient) -> None:
+async def test_where_no_project_is_told_the_link_is_to_the_page_that_finds_it(
+    client: httpx.AsyncClient,
+) -> None:
     async with running(LangfuseSink()) as server:
         server.then("/projects", says(403, "no"))
         outcome = await make_sink(_spec(server), SECRET, client).export(item())
 
-        assert (outcome.url, outcome.error) == ("", None)
+        assert (outcome.url, outcome.error) == (f"{server.url}/trace/{outcome.external_id}", None)

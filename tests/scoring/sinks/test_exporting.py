@@ -7,9 +7,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from engine.scoring import platform
 from engine.scoring.exporting import Exporter, fold_exports
 from engine.scoring.secrets import Secrets
-from engine.scoring.sinks import ExportItem, phoenix, platform
+from engine.scoring.sinks import ExportItem, phoenix
 from engine.scoring.spec import SinkSpec, TraceSpec
 from engine.scoring.streams import BoundedStream
 from engine.store.records import EpisodeRow
@@ -80,7 +81,7 @@ async def test_where_some_episodes_failed_the_sink_is_partial(
         (report,) = fold_exports(_rows(await exporter.export(item(1)), await exporter.export(item(2))))
 
     assert (report.status, report.message) == ("partial", "1/2 episodes failed to export")
-    assert "HTTP 500 Internal Server Error: full" in (report.cases[0].error or "")
+    assert "HTTP 500: full" in (report.cases[0].error or "")
     assert report.cases[1].error is None
 
 
@@ -109,7 +110,7 @@ async def test_a_secret_that_is_missing_fails_each_export_and_nothing_is_ever_as
 
         closed, opened = await exporter.export(item())
 
-        assert "there is no secret 'platform': set EVALTOWER_SECRET_PLATFORM" in (closed.error or "")
+        assert "there is no secret 'platform': neither EVALTOWER_SECRET_PLATFORM in" in (closed.error or "")
         assert opened.error is None
         assert len(server.seen) == 1
 
@@ -176,17 +177,67 @@ def test_a_warning_leaves_the_sink_succeeded() -> None:
     assert [case.warning for case in report.cases] == ["its spans did not arrive", None]
 
 
-def test_a_sink_that_no_episode_came_to_has_succeeded() -> None:
-    (report,) = fold_exports([], [spec("otlp", "http://x")])
-    assert (report.status, report.cases) == ("succeeded", [])
+ARRIVED = ExportOutcome(sink="otlp", name="otlp", where="trace 1 at http://x")
+LOST = ExportOutcome(sink="otlp", name="otlp", error="full")
+
+
+@pytest.mark.parametrize(
+    ("episodes", "status", "message", "counts"),
+    [
+        ([], "nothing sent", "", (0, 0, 0)),
+        ([[], []], "pending", "2 to come", (0, 2, 2)),
+        ([[ARRIVED], []], "pending", "1 to come", (1, 1, 2)),
+        ([[LOST], [], []], "pending", "2 to come; 1/1 episodes failed to export", (0, 2, 3)),
+        ([[ARRIVED], [ARRIVED]], "succeeded", "", (2, 0, 2)),
+    ],
+)
+def test_a_sink_to_which_not_all_went_has_not_succeeded(
+    episodes: list[list[ExportOutcome]], status: str, message: str, counts: tuple[int, int, int]
+) -> None:
+    (report,) = fold_exports(_rows(*episodes), [spec("otlp", "http://x")])
+    assert (report.status, report.message) == (status, message)
+    assert (report.sent, report.waiting, report.total) == counts
+    assert report.is_left == (report.sent < report.total)
+
+
+async def test_every_outcome_says_where_the_trace_is(secrets: Secrets, client: httpx.AsyncClient) -> None:
+    for kind, double in DOUBLES.items():
+        async with running(double()) as server:
+            asked = spec(kind, server.url + ("/v1/traces" if kind == "otlp" else ""))
+            (outcome,) = await Exporter([asked], secrets, client=client).export(item())
+            known = outcome.external_id.removeprefix("tr-")
+            assert known
+            if kind == "otlp":
+                assert (outcome.url, outcome.where) == ("", f"trace {known} at {server.url}")
+            else:
+                assert outcome.url.startswith(server.url.replace("/api", ""))
+                assert known in outcome.url
+                assert outcome.where == ""
+
+
+async def test_where_a_platform_tells_of_no_page_it_is_told_what_to_look_for(
+    secrets: Secrets, client: httpx.AsyncClient
+) -> None:
+    async with running(LangfuseSink()) as fuse, running(LangSmithSink(sessions=False)) as smith:
+        fuse.then("/api/public/projects", says(403, "no"))
+        exporter = Exporter(
+            [spec("langfuse", fuse.url), spec("langsmith", smith.url)], secrets, client=client
+        )
+        at_fuse, at_smith = await exporter.export(item(key="k"))
+        smith.then(f"/runs/{at_smith.external_id}", says(404))
+        _, unknown = await exporter.export(item(key="k"))
+
+    assert at_fuse.url == f"{fuse.url}/trace/{at_fuse.external_id}"
+    assert at_smith.url.endswith(f"/runs/{at_smith.external_id}")
+    assert (unknown.url, unknown.where) == ("", f"trace {at_smith.external_id} at {smith.url}")
 
 
 @pytest.mark.parametrize("kind", DOUBLES)
 @pytest.mark.parametrize(
     ("act", "told"),
     [
-        (says(503, "come back later"), "HTTP 503 Service Unavailable: come back later"),
-        (says(302, "over there"), "HTTP 302 Found: over there"),
+        (says(503, "come back later"), "HTTP 503: come back later"),
+        (says(302, "over there"), "HTTP 302: over there"),
         (dies(), "the connection failed"),
         (hangs(), "no answer within 0.5 s"),
     ],

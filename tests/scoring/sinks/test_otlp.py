@@ -64,5 +64,5 @@ async def test_spans_that_a_collector_drops_are_a_warning_and_all_of_them_an_err
 async def test_a_collector_that_takes_no_json_is_told_apart(client: httpx.AsyncClient) -> None:
     async with running(OtlpSink()) as server:
         server.then("/v1/traces", says(415))
-        with pytest.raises(ExportError, match=r"HTTP 415 .*it has to take OTLP as JSON"):
+        with pytest.raises(ExportError, match=r"HTTP 415: .*it has to take OTLP as JSON"):
             await make_sink(_spec(server), None, client).export(item())

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from engine.scoring.collect import collect
-from engine.scoring.sources import CollectError, ProbeResult
+from engine.scoring.sources import CollectError
 from tests.fakes.platforms.double import running
 from tests.fakes.platforms.mlflow_reads import MlflowDouble, MlflowTrace
 from tests.scoring.sources.conftest import RUN, MakeSource
@@ -29,9 +29,6 @@ class Scripted:
             raise answer
         found: list[dict[str, Any]] = answer
         return found
-
-    async def probe(self) -> ProbeResult:
-        return ProbeResult("reachable")
 
 
 class Waits(list[float]):

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine.scoring.sources import CollectError
-from engine.scoring.sources.file import read_events
-from tests.scoring.sources.conftest import RUN, MakeSource
+from engine.scoring.sources.file import read_events, read_file
 
 CALL = '{"kind": "llm_call", "model": "m"}'
 
@@ -32,23 +31,27 @@ class TestReadEvents:
         assert read_events(data) == []
 
 
-class TestFetch:
-    async def test_the_path_may_hold_the_run(self, make: MakeSource, tmp_path: Path) -> None:
-        (tmp_path / "20260518_143052").mkdir()
-        (tmp_path / f"{RUN}.jsonl").write_text(CALL)
-        source = make("file", str(tmp_path / "{run_id}.jsonl"))
-        assert len(await source.fetch(RUN)) == 1
-        assert await source.fetch("20260518_143052/ep0099") == []
-        assert (await source.probe()).outcome == "reachable"
+class TestReadFile:
+    def test_a_path_is_one_of_the_episodes_folder(self, tmp_path: Path) -> None:
+        (tmp_path / "in").mkdir()
+        (tmp_path / "in" / "trace.jsonl").write_text(CALL)
+        assert read_file(tmp_path, "in/trace.jsonl") == CALL.encode()
 
-    async def test_a_run_cannot_lead_out_of_the_path(self, make: MakeSource, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("path", ["../out.jsonl", "link", "loop", "folder", "gone.jsonl", "a\0b"])
+    def test_what_is_elsewhere_or_no_file_is_told(self, tmp_path: Path, path: str) -> None:
         (tmp_path / "out.jsonl").write_text(CALL)
-        with pytest.raises(CollectError, match="cannot be part of a path"):
-            await make("file", str(tmp_path / "in" / "{run_id}.jsonl")).fetch("../out")
+        inside = tmp_path / "ep0000"
+        (inside / "folder").mkdir(parents=True)
+        (inside / "link").symlink_to(tmp_path / "out.jsonl")
+        (inside / "loop").symlink_to(inside / "loop")
+        told = {"gone.jsonl": "is no file of the episode's folder"}
+        leads_out = "leads out of the episode's folder"
+        told |= dict.fromkeys(("../out.jsonl", "link"), leads_out)
+        with pytest.raises(CollectError, match=told.get(path, "cannot be read")):
+            read_file(inside, path)
 
-    async def test_what_cannot_be_read_is_an_error(self, make: MakeSource, tmp_path: Path) -> None:
-        with pytest.raises(CollectError, match="Is a directory"):
-            await make("file", str(tmp_path)).fetch(RUN)
-
-    async def test_a_folder_that_is_not_there_is_unreachable(self, make: MakeSource, tmp_path: Path) -> None:
-        assert (await make("file", str(tmp_path / "no" / "{run_id}.json")).probe()).outcome == "unreachable"
+    def test_an_absolute_path_is_elsewhere(self, tmp_path: Path) -> None:
+        (tmp_path / "out.jsonl").write_text(CALL)
+        (tmp_path / "ep0000").mkdir()
+        with pytest.raises(CollectError, match="leads out"):
+            read_file(tmp_path / "ep0000", str(tmp_path / "out.jsonl"))

@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from engine.scoring import collecting
+from engine.scoring.again import to_score_again
 from engine.scoring.collect import collect
 from engine.scoring.evidence import read_events
 from engine.scoring.graders import make_grader
@@ -67,7 +68,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 async def pull(folder: Path) -> AsyncIterator[Pull]:
-    """Score what is behind a row whose compute grader passed; keywords are of the trace."""
+    """Score what is behind a row whose compute grader passed, or a row once more; keywords: of the trace."""
     async with httpx.AsyncClient(verify=False) as client:
 
         async def pulled(
@@ -89,7 +90,7 @@ async def pull(folder: Path) -> AsyncIterator[Pull]:
             )
             kept = Kept()
             pipeline = Pipeline(means, kept, lambda: None, in_backend=True)
-            pipeline.push(3, row or fresh, folder)
+            pipeline.push(3, to_score_again(means, row) if row else fresh, folder)
             await pipeline.settle()
             return kept.rows[-1]
 
@@ -166,6 +167,38 @@ async def test_a_failed_pull_is_healed_by_a_trace_and_not_by_an_empty_answer(pul
         healed = await pull(platform, still)
     assert healed.failure is None
     assert [score.value for score in steps(healed) if isinstance(score, Measured)] == [2.0]
+
+
+@pytest.mark.case(10)
+@pytest.mark.parametrize("now", [(503, "down"), None], ids=["fails again", "finds nothing"])
+async def test_what_waited_for_a_trace_is_graded_once_that_is_to_be_done_without(
+    pull: Pull, folder: Path, now: tuple[int, str] | None
+) -> None:
+    async with running(JaegerDouble(instead={"/api/v3/traces": (503, "down")})) as platform:
+        failed = await pull(platform)
+        platform.instead = {"/api/v3/traces": now} if now else {}
+        row = await pull(platform, failed, on_pull_error="degrade")
+    assert row.failure is None
+    errors = [event["message"] for event in read_events(folder) if event["kind"] == "error"]
+    assert [("HTTP 503: down" if now else f"no trace of {RUN}") in message for message in errors] == [True]
+    assert [score.value for score in steps(row) if isinstance(score, Measured)] == [1.0]
+
+
+@pytest.mark.case(11)
+@pytest.mark.parametrize("first", [(503, "down"), None], ids=["failed", "found nothing"])
+async def test_a_trace_that_was_done_without_is_asked_for_when_the_episode_is_scored_again(
+    pull: Pull, folder: Path, first: tuple[int, str] | None
+) -> None:
+    async with running(JaegerDouble(instead={"/api/v3/traces": first} if first else {})) as platform:
+        without = await pull(platform, on_pull_error="degrade")
+        (collect_stage,) = (stage for stage in without.stages if stage.name == "collect")
+        assert ("HTTP 503" if first else f"has no trace of {RUN}") in (collect_stage.error or "")
+        platform.instead.clear()
+        platform.put(resource_spans(AGENT_RUN, service_name="agent", evaltower_run__id=RUN))
+        row = await pull(platform, without, on_pull_error="degrade")
+    assert [score.value for score in steps(row) if isinstance(score, Measured)] == [2.0]
+    assert not [event for event in read_events(folder) if event["kind"] == "error"]
+    assert [stage.error for stage in row.stages if stage.name == "collect"] == [None]
 
 
 @pytest.mark.case(12)

@@ -1,0 +1,190 @@
+"""The usual shape of an environment: one stage a process, that its panel sets up and its tools play.
+
+Runs under foreign interpreters (Python 3.8+).
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from engine.components.bases import BaseCanvasNode, BaseNodeSet, PortDef
+from engine.components.env_panel import BaseEnvPanel, EnvPanelAction
+
+logger = logging.getLogger(__name__)
+
+TRIGGER = PortDef("trigger", "ANY", "anything; only its arrival counts", optional=True)
+
+
+class Stage(ABC):
+    """``form`` holds what was selected for the episode, by field; nothing of the episode before."""
+
+    def __init__(self) -> None:
+        self.form: dict[str, Any] = {}
+
+    @abstractmethod
+    def set_up(self) -> None:
+        """Begin the episode that ``form`` says. ValueError: a selector is not what it must be, and which."""
+
+    @abstractmethod
+    def restart(self) -> None:
+        """Put the episode that was set up back at its start."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """``episode_id``, ``scene_id``, ``instruction`` and the like; empty before the first episode."""
+
+    @abstractmethod
+    def metrics(self) -> dict[str, float]:
+        """Of the episode so far."""
+
+    def step_budget(self) -> int | None:
+        """Steps that the episode may take; None: it has no opinion."""
+        return None
+
+    def options(self, field: str) -> list[str]:
+        """What a field may be; empty where that is not known, or anything. The first is the default."""
+        return []
+
+    def episode_counts(self) -> dict[str, int]:
+        """By split; of those that can be told. It may look at the form."""
+        return {}
+
+    def close(self) -> None:
+        """Release what the episode holds."""
+
+    def number(self, field: str, default: int = 0) -> int:
+        """A field of the form as a whole number, 0 or more; ValueError names it."""
+        value = self.form.get(field)
+        if value is None or value == "":
+            return default
+        try:
+            whole = int(value)
+            good = not isinstance(value, bool) and whole == float(value) and whole >= 0
+        except (TypeError, ValueError, OverflowError):
+            good = False
+        if not good:
+            raise ValueError(f"{field} {value!r} is not a whole number of at least 0")
+        return whole
+
+    def text(self, field: str) -> str:
+        """A field of the form as text, empty where nothing was selected."""
+        value = self.form.get(field)
+        return "" if value is None else str(value).strip()
+
+    def choice(self, field: str) -> str:
+        """A field of the form that is one of its ``options``, by default the first; ValueError names them."""
+        known = self.options(field)
+        value = self.text(field) or known[0]
+        if value not in known:
+            raise ValueError(f"{field} {value!r} is not one of {', '.join(known)}")
+        return value
+
+
+class StagePanel(BaseEnvPanel):
+    """Gathers the fields in the stage's form, and sets the stage up at "play"."""
+
+    actions: ClassVar[list[EnvPanelAction]] = [EnvPanelAction("play", "Play", side_effect="reset")]
+
+    def __init__(self) -> None:
+        self._played = False
+
+    @property
+    def _stage(self) -> Stage:
+        stage: Stage = self._context["nodeset"].stage
+        return stage
+
+    async def on_load(self) -> dict[str, Any]:
+        stage = self._stage
+        facts = stage.facts()
+        return {"current_episode": facts, "step_budget": stage.step_budget() if facts else None}
+
+    async def on_field_change(self, name: str, value: Any) -> dict[str, Any]:
+        if self._played:
+            self._stage.form, self._played = {}, False
+        self._stage.form[name] = value
+        return await self.on_load()
+
+    async def on_action(self, name: str, params: dict[str, Any]) -> dict[str, Any]:
+        if name != "play":
+            return {"ok": False, "error": f"{self.name} has no action {name!r}; it has play"}
+        self._played = True
+        try:
+            self._stage.set_up()
+        except (ImportError, ValueError) as error:
+            return {"ok": False, "error": str(error)}
+        except Exception as error:
+            logger.warning("%s: setting up an episode failed", self.name, exc_info=True)
+            return {"ok": False, "error": f"{type(error).__name__}: {error}"}
+        return {"ok": True, "side_effect": "reset"}
+
+    async def get_options(self, field: str) -> list[dict[str, Any]]:
+        return [{"value": option, "label": option} for option in self._stage.options(field)]
+
+
+class StageTool(BaseCanvasNode):
+    """A tool that plays the one stage of its process."""
+
+    category = "environment"
+
+    def __init__(self, stage: Any) -> None:
+        super().__init__()
+        self.stage = stage
+
+
+class ResetTool(StageTool):
+    """The episode at its start. A subclass says which of the stage's facts it puts out."""
+
+    input_ports: ClassVar[list[PortDef]] = [TRIGGER]
+
+    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        if not self.stage.facts():
+            raise RuntimeError("no episode has been set up: choose one on the panel, and play")
+        self.stage.restart()
+        facts = self.stage.facts()
+        return {port.name: facts[port.name] for port in self.output_ports}
+
+
+class EvaluateTool(StageTool):
+    """The episode's metrics as they stand."""
+
+    input_ports: ClassVar[list[PortDef]] = [TRIGGER]
+    output_ports: ClassVar[list[PortDef]] = [
+        PortDef("metrics", "METRICS"),
+        PortDef("success", "ANY", "as in metrics"),
+        PortDef("spl", "ANY", "as in metrics, where it is there", optional=True),
+    ]
+
+    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        found = self.stage.metrics()
+        return {"metrics": found, **{name: found[name] for name in ("success", "spl") if name in found}}
+
+
+class StageNodeSet(BaseNodeSet):
+    """An environment of one stage a process."""
+
+    parallelism = "replicated"
+    stage_class: ClassVar[type[Stage]]
+    tool_classes: ClassVar[tuple[type[StageTool], ...]]
+    metrics: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        self.stage = self.stage_class()
+
+    def get_tools(self) -> list[BaseCanvasNode]:
+        return [tool(self.stage) for tool in self.tool_classes]
+
+    async def shutdown(self) -> None:
+        self.stage.close()
+
+    async def get_eval_metadata(self) -> dict[str, Any]:
+        """``step_budget`` comes with each episode."""
+        return {
+            "env_name": self.name,
+            "splits": self.stage.options("split"),
+            "episode_counts": self.stage.episode_counts(),
+            "metrics": list(self.metrics),
+            "supports_set_episode": True,
+            "step_budget": None,
+        }

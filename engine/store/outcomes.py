@@ -1,0 +1,42 @@
+"""How a finished episode came out, in one word, wherever episodes are shown."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from engine.store.records import EpisodeRow
+
+EpisodeOutcome = Literal["crash", "timeout", "failure", "unmeasured", "cancelled", "scoring", "success"]
+EPISODE_OUTCOMES: tuple[EpisodeOutcome, ...] = get_args(EpisodeOutcome)
+"""The worst first."""
+
+_MAY_CHANGE: tuple[EpisodeOutcome, ...] = ("success", "failure", "unmeasured")
+
+
+def outcome_of(row: EpisodeRow) -> EpisodeOutcome:
+    """How an episode is drawn. One whose scores are to come is drawn as that, unless it errored."""
+    known = known_outcome(row)
+    return "scoring" if row.scoring == "pending" and known in _MAY_CHANGE else known
+
+
+def known_outcome(row: EpisodeRow) -> EpisodeOutcome:
+    """How it ended, as far as that is known. A completed one is a failure where its verdict says so, or its
+    success is below one half."""
+    if row.status == "cancelled":
+        return "cancelled"
+    if row.termination == "timeout":
+        return "timeout"
+    if row.status == "error":
+        return "crash"
+    if row.verdict is False:
+        return "failure"
+    success = row.measures.get("success")
+    if success is not None:
+        return "success" if success >= 0.5 else "failure"
+    return "unmeasured" if not any(value is not None for value in row.measures.values()) else "success"
+
+
+def is_fault(row: EpisodeRow) -> bool:
+    """Whether it failed, or gave no number and none is to come."""
+    known = known_outcome(row)
+    return known not in ("success", "cancelled") and (known != "unmeasured" or row.scoring != "pending")

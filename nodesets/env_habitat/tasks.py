@@ -1,0 +1,82 @@
+"""The tasks, and their settings in both generations of habitat-lab: YACS's until 0.2.2, and Hydra's."""
+
+from __future__ import annotations
+
+import gzip
+import inspect
+import json
+import os
+import sys
+from importlib import import_module
+from typing import Any
+
+from engine.components import foreign_imports
+
+ROOT = "EVALTOWER_HABITAT_ROOT"
+ACTIONS = ("stop", "move_forward", "turn_left", "turn_right", "look_up", "look_down")
+_LANGUAGES = {"en": "english", "hi": "hindi", "te": "telugu"}
+_VLN, _OBJECT = ("val_unseen", "val_seen", "train", "test"), ("val", "val_mini", "train")
+_RXR = tuple(f"{split}_{code}" for split in (*_VLN[:3], "test_challenge") for code in _LANGUAGES)
+TASKS = {
+    "R2R-CE": ("habitat_extensions/config/vlnce_task.yaml", _VLN),
+    "RxR-CE": ("habitat_extensions/config/rxr_vlnce_{}_task.yaml", _RXR),
+    "R2R": ("benchmark/nav/vln_r2r.yaml", _VLN),
+    "ObjectNav-HM3D": ("benchmark/nav/objectnav/objectnav_hm3d.yaml", _OBJECT),
+    "ObjectNav-MP3D": ("benchmark/nav/objectnav/objectnav_mp3d.yaml", _OBJECT),
+}
+"""(file of settings, splits). VLN-CE's lie in its checkout, the others in habitat's package."""
+
+
+class Settings:
+    """``config`` as ``habitat.Env`` takes it, ``data`` its part for ``make_dataset``; lengths in metres.
+
+    ``paths``: by episode id, those that VLN-CE scores nDTW by, (N, 3). ``overrides``: ``KEY=VALUE; …`` in
+    habitat's own names. ImportError says how to get what is missing.
+    """
+
+    def __init__(self, dataset: str, split: str, overrides: str) -> None:
+        file, code = TASKS[dataset][0], ""
+        if "{}" in file:
+            split, _, code = split.rpartition("_")
+        get_config = _get_config(file)
+        pairs = [part.strip() for part in overrides.split(";") if part.strip()]
+        self.paths: dict[str, Any] = {}
+        if "overrides" in inspect.signature(get_config).parameters:
+            pairs += [f"habitat.dataset.split={split}", "habitat.environment.iterator_options.shuffle=False"]
+            self.config = get_config(file, overrides=pairs)
+            told, self.actions = self.config.habitat, ACTIONS
+            self.data, self.kind = told.dataset, told.dataset.type
+            self.radius = float(told.task.measurements.success.success_distance)
+            self.max_steps = int(told.environment.max_episode_steps)
+            self.forward = float(told.simulator.forward_step_size)
+            return
+        # VLN-CE's own measures need more files, and RxR's sensor 142 GB of features: the distance is enough.
+        sensors = ["INSTRUCTION_SENSOR"] if dataset == "R2R-CE" else []
+        pairs += ["TASK.MEASUREMENTS=['DISTANCE_TO_GOAL']", f"TASK.SENSORS={sensors}"]
+        pairs += [f"DATASET.SPLIT={split}", "ENVIRONMENT.ITERATOR_OPTIONS.SHUFFLE=False"]
+        words = [word for pair in pairs for word in pair.split("=", 1)]
+        told = self.config = get_config(file.format(_LANGUAGES.get(code)), words)
+        self.data, self.kind, self.actions = told.DATASET, told.DATASET.TYPE, tuple(map(str.upper, ACTIONS))
+        self.radius = float(told.TASK.SUCCESS.SUCCESS_DISTANCE)
+        self.max_steps = int(told.ENVIRONMENT.MAX_EPISODE_STEPS)
+        self.forward = float(told.SIMULATOR.FORWARD_STEP_SIZE)
+        truth = told.TASK.NDTW.GT_PATH.format(split=split, role="guide")
+        if os.path.exists(truth):
+            with gzip.open(truth, "rt") as stream:
+                self.paths = {name: path["locations"] for name, path in json.load(stream).items()}
+
+
+def below_root(path: str) -> str:
+    """Habitat's relative paths (``data/…``) start from $EVALTOWER_HABITAT_ROOT."""
+    return os.path.join(os.environ.get(ROOT) or os.getcwd(), path)
+
+
+def _get_config(file: str) -> Any:
+    os.chdir(below_root(""))
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # VLN-CE is a checkout, not a package
+    with foreign_imports():
+        if file.startswith("habitat_extensions"):
+            import_module("habitat_extensions")  # registers its data sets
+            return import_module("habitat_extensions.config.default").get_extended_config
+        return import_module("habitat.config.default").get_config

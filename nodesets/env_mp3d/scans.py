@@ -1,0 +1,78 @@
+"""What Matterport3DSimulator's checkout holds: scans' graphs of viewpoints, and the episodes in them."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import math
+import os
+import sys
+from functools import lru_cache
+from typing import Any
+
+ROOT = "EVALTOWER_MP3D_ROOT"
+DATASETS = ("R2R", "R4R")
+SPLITS = ("val_unseen", "val_seen", "train")  # of test nobody knows the goals
+
+
+class Scan:
+    """Viewpoints by id: ``position`` [x, y, z] in metres, z up, and ``edges`` {neighbour: metres}."""
+
+    def __init__(self, name: str) -> None:
+        with open(below_root(f"connectivity/{name}_connectivity.json")) as stream:
+            found = [item if item["included"] else None for item in json.load(stream)]
+        self.position: dict[str, list[float]] = {}
+        self.edges: dict[str, dict[str, float]] = {}
+        for item in filter(None, found):
+            self.position[item["image_id"]] = [item["pose"][column] for column in (3, 7, 11)]
+        for item in filter(None, found):
+            open_to = [
+                other["image_id"] for other, free in zip(found, item["unobstructed"]) if free and other
+            ]
+            here = self.position[item["image_id"]]
+            self.edges[item["image_id"]] = {name: math.dist(here, self.position[name]) for name in open_to}
+        self._known: dict[str, dict[str, float]] = {}
+
+    def distances(self, goal: str) -> dict[str, float]:
+        """Metres to ``goal`` along the edges, from wherever there is a way; to an unknown one none."""
+        if goal not in self._known:
+            far, queue = {goal: 0.0}, [(0.0, goal)]
+            while queue:
+                walked, here = heapq.heappop(queue)
+                for name, length in self.edges.get(here, {}).items():
+                    if walked + length < far.get(name, math.inf):
+                        far[name] = walked + length
+                        heapq.heappush(queue, (far[name], name))
+            self._known[goal] = far
+        return self._known[goal]
+
+    def route(self, here: str, goal: str) -> list[str]:
+        """The viewpoints of a shortest path after ``here``; empty where there is none, or nothing to go."""
+        far, steps = self.distances(goal), []
+        while here != goal and here in far:
+            edges = self.edges[here]
+            here = min(edges, key=lambda name: edges[name] + far[name])
+            steps.append(here)
+        return steps
+
+
+@lru_cache(maxsize=4)
+def episodes(dataset: str, split: str) -> list[dict[str, Any]]:
+    """One for each instruction of each path, in the file's order, with ``instr_id`` and ``instruction``."""
+    with open(below_root(f"tasks/{dataset}/data/{dataset}_{split}.json")) as stream:
+        paths = json.load(stream)
+    return [
+        {**path, "instr_id": f"{path['path_id']}_{number}", "instruction": text}
+        for path in paths
+        for number, text in enumerate(path["instructions"])
+    ]
+
+
+def below_root(path: str) -> str:
+    return os.path.join(os.environ.get(ROOT) or os.getcwd(), path)
+
+
+def find_library() -> None:
+    """MatterSim is a file in the folder it was built in."""
+    if below_root("build") not in sys.path:
+        sys.path.append(below_root("build"))

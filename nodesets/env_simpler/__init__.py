@@ -1,0 +1,55 @@
+"""SimplerEnv: 25 manipulation tasks of two robots, simulated so that they look like the real ones.
+
+Written against the public interface of simpler_env (``make``, Gymnasium's reset and step, the image of an
+observation), which is on no package index and wants an NVIDIA card: the tests play a stand-in of recorded
+shapes. ``evaltower run simpler_random`` checks an installation. Node types, ports and fields are those of
+AgentCanvas's nodeset of this name. An episode ends at its first success; SimplerEnv's own script plays on to
+the limit, and takes the last step's.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from engine.components import (
+    EnvPanelField,
+    Requirement,
+    StageNodeSet,
+    StagePanel,
+    conda_env_python,
+    needs_module,
+    needs_path,
+)
+
+from .stage import SPLITS, SimplerStage
+from .tools import TOOLS
+
+
+class SimplerPanel(StagePanel):
+    name, display_name = "env_simpler", "SimplerEnv"
+    fields: ClassVar[list[EnvPanelField]] = [
+        EnvPanelField("split", "select", "Robot", options=list(SPLITS)),
+        EnvPanelField("task_id", "text", "Task (empty: the robot's first)", placeholder="widowx_stack_cube"),
+        EnvPanelField("episode_index", "number", "Episode: which of the task's placements", min=0, step=1),
+    ]
+
+
+class EnvSimpler(StageNodeSet):
+    """One scene a process. Physics is seeded; another card may render a pixel differently."""
+
+    name, description = "env_simpler", "SimplerEnv: robot arms that pick, place, open and close"
+    server_python = conda_env_python("evaltower-simpler", "EVALTOWER_SIMPLER_PYTHON")
+    determinism = "seeded"
+    expected_ram_mb = 4096  # by what is said of it; nobody here could measure
+    expected_vram_mb = 2048
+    recycle_above_mb = 12288
+    env_panel, stage_class, tool_classes = SimplerPanel, SimplerStage, TOOLS
+    metrics = ("success", "num_steps", "cumulative_reward")
+
+    def requirements(self) -> list[Requirement]:
+        clone = "git clone --recurse-submodules https://github.com/simpler-env/SimplerEnv"
+        install = f"{clone}, then pip install 'numpy<2' -e ManiSkill2_real2sim -e ."
+        return [
+            needs_module("simpler_env", install),
+            needs_path("an NVIDIA card", "/dev/nvidiactl", "SAPIEN 2 renders on one, and on nothing else"),
+        ]

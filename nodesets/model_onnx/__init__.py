@@ -1,0 +1,36 @@
+"""Any ONNX file as a node, in batches over all workers; shown at work on a detector of voices.
+
+Imports numpy alone, so that it can be listed where onnxruntime is missing; it comes when its process starts.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+from engine.components import BaseCanvasNode, BaseNodeSet, conda_env_python
+
+from .hearing import Detect, Hear
+from .run import Run
+
+
+class ModelOnnx(BaseNodeSet):
+    """One process for all workers. Hidden state rides each row, so batches do not matter."""
+
+    name = "model_onnx"
+    description = "ONNX files, batched where their graph has a free batch axis; made-up sounds to try one on"
+    parallelism = "shared"
+    server_python = conda_env_python("evaltower-onnx", "EVALTOWER_ONNX_PYTHON")
+    expected_ram_mb = 200
+
+    def get_tools(self) -> list[BaseCanvasNode]:
+        return [Run(), Hear(), Detect()]
+
+    async def initialize(self, **kwargs: Any) -> None:
+        """ImportError, in one sentence, where onnxruntime is missing."""
+        if find_spec("onnxruntime") is None:
+            raise ImportError(
+                f"model_onnx needs onnxruntime, which {sys.executable} lacks: "
+                "pip install 'evaltower[models]', or set EVALTOWER_ONNX_PYTHON to an interpreter that has it"
+            )

@@ -1,0 +1,43 @@
+"""Models of transformers as policies, from a local folder, in batches over all workers.
+
+Imports numpy alone, so that it can be listed where transformers is missing; it comes when its process starts.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+from engine.components import BaseCanvasNode, BaseNodeSet, conda_env_python
+
+from .choose import Choose
+from .look import Look
+
+
+class PolicyHF(BaseNodeSet):
+    """One process for all workers. Chance comes from each row's key, so batches do not matter."""
+
+    name = "policy_hf"
+    description = (
+        "Models of transformers as policies, batched, offline: a language model chooses, or an image's label"
+    )
+    parallelism = "shared"
+    server_python = conda_env_python("evaltower-hf", "EVALTOWER_HF_PYTHON")
+    expected_ram_mb = 1500
+    env = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
+    # The first call loads its model and checks it, for which a language model runs several hundred rows.
+    default_per_step_budget_sec = 600.0
+    max_batch = 4
+
+    def get_tools(self) -> list[BaseCanvasNode]:
+        return [Choose(), Look()]
+
+    async def initialize(self, **kwargs: Any) -> None:
+        """ImportError, in one sentence, where a library is missing."""
+        for library in ("transformers", "torch"):
+            if find_spec(library) is None:
+                raise ImportError(
+                    f"policy_hf needs {library}, which {sys.executable} lacks: pip install "
+                    "'evaltower[models]', or set EVALTOWER_HF_PYTHON to an interpreter that has it"
+                )

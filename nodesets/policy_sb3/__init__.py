@@ -1,0 +1,35 @@
+"""Policies of stable-baselines3, as it saves them, in batches over all workers.
+
+Imports numpy alone, so that it can be listed where the library is missing; it comes when its process starts.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from typing import Any
+
+from engine.components import BaseCanvasNode, BaseNodeSet, conda_env_python
+
+from .act import Act
+
+
+class PolicySB3(BaseNodeSet):
+    """One process for all workers. Chance comes from each row's key, so batches do not matter."""
+
+    name = "policy_sb3"
+    description = "Policies that stable-baselines3 saved, batched; a PPO policy for CartPole comes with it"
+    parallelism = "shared"
+    server_python = conda_env_python("evaltower-sb3", "EVALTOWER_SB3_PYTHON")
+    expected_ram_mb = 600
+
+    def get_tools(self) -> list[BaseCanvasNode]:
+        return [Act()]
+
+    async def initialize(self, **kwargs: Any) -> None:
+        """ImportError, in one sentence, where the library is missing."""
+        if find_spec("stable_baselines3") is None:
+            raise ImportError(
+                f"policy_sb3 needs stable-baselines3, which {sys.executable} lacks: "
+                "pip install 'evaltower[models]', or set EVALTOWER_SB3_PYTHON to an interpreter that has it"
+            )

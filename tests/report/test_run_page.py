@@ -1,0 +1,257 @@
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from engine.report import cards, episodes, run_page
+from engine.statistics.aggregate import aggregate
+from engine.store.environment_record import BatchedRecord, EnvironmentRecord
+from engine.store.records import EpisodeRow
+from engine.store.scores import Measured
+from tests.cli.conftest import Shell
+from tests.fakes.finished_runs import fake_row, make_run
+from tests.report.filmed import filmed_run
+
+EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>\x1b[31m\u202e\u2066\0\x85"
+TEXTS = {"h1", "h2", "h3", "p", "span", "ul", "li", "i", "a", "b", "em", "bdi", "pre", "code", "data"}
+TABLES = {"table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd"}
+PARTS = {"header", "section", "article", "div", "details", "summary", "figure", "figcaption", "img"}
+ALLOWED = {"html", "head", "meta", "title", "style", "body", *TEXTS, *TABLES, *PARTS}
+
+
+class Page(HTMLParser):
+    """Every tag with its attributes, and the text outside tags and style, by the section it is in."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: list[tuple[str, str, str]] = []
+        self.texts: dict[str, str] = {}
+        self._section, self._style = "", False
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self._style = tag == "style"
+        told = {name: value or "" for name, value in attrs}
+        self.attributes += [(tag, name, value) for name, value in told.items()]
+        if tag == "section":
+            self._section = told["id"]
+
+    def handle_endtag(self, tag: str) -> None:
+        self._style = self._style and tag != "style"
+
+    def handle_data(self, data: str) -> None:
+        if not self._style:
+            self.texts[self._section] = self.texts.get(self._section, "") + data
+
+    @property
+    def text(self) -> str:
+        return "".join(self.texts.values())
+
+    def values(self, name: str) -> list[str]:
+        return [value for _, called, value in self.attributes if called == name]
+
+
+def report(shell: Shell, *words: str) -> Page:
+    said = shell("report", "last", *words, "-o", "-")
+    assert said.code == 0, said.err
+    return Page(said.out)
+
+
+def test_no_text_is_markup_and_nothing_is_loaded(shell: Shell, root: Path) -> None:
+    scores = [Measured(grader_id=EVIL, metric=f"judge:{EVIL}", value=0.5, passed=False, detail=EVIL)]
+    broken = {"error": f"{EVIL}\n{EVIL}", "error_class": "graph", "failure": {"stage": EVIL, EVIL: [EVIL]}}
+    rows = [
+        fake_row(
+            0,
+            instruction=EVIL,
+            selectors={"task_id": EVIL},
+            metrics={"success": 0.0, EVIL: 1.0},
+            scores=scores,
+            scoring="final",
+        ),
+        fake_row(1, status="error", **broken),
+        fake_row(2, instruction="javascript:alert(1)", selectors={"task_id": "' onload='x"}),
+    ]
+    environment = EnvironmentRecord(run_id="x", versions={EVIL: EVIL}, command=EVIL, host={EVIL: EVIL})
+    environment.batched = [BatchedRecord(nodeset=EVIL, tool=EVIL, regime=EVIL)]
+    filmed_run(root, rows=rows, label=EVIL, environment=environment, error=EVIL)
+    for words in (("report", "last", "-o", "-"), ("export", "last", "--episode", "0", "--format", "html")):
+        said = shell(*words)
+        assert said.code == 0, said.err
+        page = Page(said.out)
+        assert page.tags <= ALLOWED
+        assert "<script>alert(1)</script>" in page.text
+        assert "‹U+202E›" in page.text
+        assert not {"\x1b", "\u202e", "\u2066", "\0", "\x85"} & set(said.out)
+        assert not [name for _, name, _ in page.attributes if name.startswith("on")]
+        assert all(value.startswith("#") for value in page.values("href"))
+        assert all(value.startswith("data:image/webp;base64,") for value in page.values("src"))
+        assert "default-src 'none'" in " ".join(page.values("content"))
+        assert "url(" not in said.out.partition("</style>")[0]
+        ids = page.values("id")
+        assert len(ids) == len(set(ids))
+        assert {href[1:] for href in page.values("href")} <= set(ids)
+
+
+def test_failures_come_first_with_their_frames_and_why(shell: Shell, root: Path) -> None:
+    rows = [
+        fake_row(0, metrics={"success": 1.0}),
+        fake_row(1, metrics={"success": 0.0}),
+        fake_row(2, status="error", error="CUDA error\nat line 3", error_class="infra", metrics={}),
+    ]
+    filmed_run(root, rows=rows, steps={0: 3, 1: 30, 2: 2})
+    said = shell("report", "last", "-o", "-").out
+    assert re.findall(r"<article id=\"(\w+)\" class=\"card (\w+)\"", said) == [
+        ("c2", "crash"),
+        ("c1", "failure"),
+        ("c0", "success"),
+    ]
+    strips = [re.findall("<figcaption>([^<]*)", card) for card in said.split("<article")[1:]]
+    assert [len(strip) for strip in strips] == [3, run_page.STRIP_FRAMES, 4]
+    assert strips[1][0] == "step 0"
+    assert strips[1][-1] == "step 29 · forward · reward 29.000"
+    assert "infra: CUDA error\nat line 3" in Page(said).texts["failures"]
+    assert "CUDA error" in Page(said).texts["errors"]
+
+
+def test_every_episode_has_a_cell_in_its_workers_lane(shell: Shell, root: Path) -> None:
+    rows = [
+        fake_row(index, worker_id=index % 3, metrics={"success": float(index > 3)}) for index in range(10)
+    ]
+    make_run(root, rows=rows)
+    said = shell("report", "last", "-o", "-").out
+    lanes = said.partition('id="outcomes"')[2].partition("</section>")[0].split('class="lane"')[1:]
+    assert len(lanes) == 3
+    assert re.findall('title="(.*?)"', lanes[0]) == ["0: failure", "3: failure", "6: success", "9: success"]
+    assert "6 success" in Page(said).texts["outcomes"]
+
+
+def test_a_headline_that_is_withheld_hides_the_means(shell: Shell, root: Path) -> None:
+    rows = [fake_row(0, metrics={"success": 1.0}), fake_row(1, status="error", error="x", metrics={})]
+    make_run(root, rows=rows)
+    page = report(shell)
+    assert "success is withheld" in page.texts["headline"]
+    assert "above the error budget" in page.texts["headline"]
+    assert "metrics" not in page.texts
+    assert not any("metric_stats" in value for value in page.values("data-of"))
+
+
+def test_tasks_repeats_and_scores_have_their_tables(shell: Shell, root: Path) -> None:
+    rows = [
+        fake_row(
+            index,
+            repeat=repeat,
+            metrics={"success": float(index % 2)},
+            selectors={"task_id": task},
+            scoring="final",
+            scores=[
+                Measured(grader_id="j", metric="judge:j", value=0.25, passed=False, detail="it went astray")
+            ],
+            verdict=False,
+        )
+        for index, task in ((0, "open"), (1, "close"))
+        for repeat in (1, 2)
+    ]
+    make_run(root, rows=rows)
+    page = report(shell)
+    assert "every task alike" in page.texts["tasks"]
+    assert "pass@k (success)" in page.texts["repeats"]
+    assert "0 passed, 4 failed" in page.texts["scoring"]
+    assert "0.250, fail: it went astray" in page.texts["failures"]
+
+
+def test_means_by_task_are_those_of_the_summary(shell: Shell, root: Path) -> None:
+    rows = [
+        fake_row(index, metrics={"success": float(index % 3 == 0)}, selectors={"task_id": f"a/{index % 2}~"})
+        for index in range(7)
+    ]
+    by_task = aggregate(rows).by_task
+    run = make_run(root, rows=rows, aggregate_by_task=by_task)
+    page = report(shell)
+    told = dict(zip(page.values("data-of"), page.values("value"), strict=True))
+    for task, means in run.read_summary().aggregate_by_task.items():
+        of = f"summary.json#/aggregate_by_task/{task.replace('~', '~0').replace('/', '~1')}/success"
+        assert float(told[of]) == means["success"]
+    assert len(by_task) == 2
+
+
+def test_two_runs_are_compared_as_compare_does(shell: Shell, root: Path) -> None:
+    other = make_run(
+        root, rows=[fake_row(i, metrics={"success": float(i < 9)}) for i in range(12)], label="old"
+    )
+    this = make_run(root, rows=[fake_row(i, metrics={"success": float(i > 1)}) for i in range(12)])
+    page = report(shell, "old")
+    found = shell("compare", other.run_id, this.run_id, "--json").json["comparisons"][0]["metrics"][0]
+    told = dict(zip(page.values("data-of"), page.values("value"), strict=True))
+    of = "compare#/comparisons/0/metrics/0/found"
+    assert float(told[f"{of}/difference/mean"]) == found["found"]["difference"]["mean"]
+    assert float(told[f"{of}/left"]) == found["found"]["left"] == 0.75
+    assert float(told[f"{of}/p_adjusted"]) == found["found"]["p_adjusted"]
+    assert "success: 1 there, 0 here in 2: 0 1 " in page.texts["comparison"]
+    assert "success: 0 there, 1 here in 3: 9 10 11 " in page.texts["comparison"]
+    assert shell("report", "last", this.run_id, "-o", "-").code == 1
+
+
+def test_a_run_without_any_episode_has_a_page(shell: Shell, root: Path) -> None:
+    run = make_run(root, rows=[], status="aborted", error="the disk is full")
+    (run.path / "stderr.log").write_text("Killed")
+    page = report(shell)
+    assert "No episode has finished yet." in page.texts["outcomes"]
+    assert "the disk is full" in page.text
+
+
+def test_a_run_without_summary_and_environment_has_a_page(shell: Shell, root: Path) -> None:
+    run = make_run(root, rows=[fake_row(index, metrics={"success": 1.0}) for index in range(3)])
+    run.summary.unlink()
+    run.environment.unlink()
+    page = report(shell)
+    assert "3 of 3 episodes measured" in page.texts["headline"]
+    assert run.run_id in page.texts["provenance"]
+
+
+def test_of_very_many_episodes_what_failed_is_kept(
+    shell: Shell, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(episodes, "ROWS", 4)
+    monkeypatch.setattr(cards, "FAULTS", 1)
+    rows = [fake_row(index, metrics={"success": float(index not in (2, 8))}) for index in range(10)]
+    make_run(root, rows=rows)
+    page = report(shell)
+    assert "6 further episodes not shown: evaltower export --format csv has all." in page.texts["episodes"]
+    assert [name for name in page.values("id") if name.startswith("e") and name[1:].isdigit()] == [
+        "e0",
+        "e1",
+        "e2",
+        "e8",
+    ]
+    assert "The worst 1 of 2" in page.texts["failures"]
+
+
+def test_frames_beyond_the_budget_are_left_out_and_counted(
+    shell: Shell, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows: list[EpisodeRow] = [fake_row(index, metrics={"success": 0.0}) for index in range(4)]
+    filmed_run(root, rows=rows, steps=dict.fromkeys(range(4), 3))
+    monkeypatch.setattr(run_page, "IMAGE_BYTES", 100)
+    page = report(shell)
+    assert len(page.values("src")) == 4
+    assert "The frames of 3 further episodes would make this page too large." in page.text
+
+
+def test_a_page_is_not_replaced_unless_asked_for(
+    shell: Shell, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(root)
+    monkeypatch.chdir(tmp_path)
+    assert shell("report", "last").code == 0
+    before = (tmp_path / f"{run.run_id}.html").read_bytes()
+    said = shell("report", "last")
+    assert said.code == 2
+    assert "--force replaces it" in said.err
+    assert shell("report", "last", "--force").code == 0
+    assert (tmp_path / f"{run.run_id}.html").read_bytes() == before

@@ -1,0 +1,72 @@
+"""Every built-in environment that can be run here, a row each. A further one adds its row, no more."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Environment:
+    """``graph`` plays it, with ``selectors``; an episode has at most ``steps`` steps.
+
+    ``rebuilds``: episodes that one process plays; fewer than 50 where ``cpu_sec``, what one costs, is much.
+    ``program``: what has to be on PATH.
+    """
+
+    name: str
+    nodeset: str
+    graph: str
+    selectors: Mapping[str, str] = field(default_factory=dict)
+    steps: int = 10
+    rebuilds: int = 50
+    cpu_sec: float = 0.0
+    program: str = ""
+
+    @property
+    def missing(self) -> str:
+        """What keeps it from being run on this machine."""
+        absent = self.program and shutil.which(self.program) is None
+        return f"there is no {self.program} on PATH" if absent else ""
+
+
+def _gym(env_id: str, graph: str = "babyai_random", frames: str = "none", **more: float) -> Environment:
+    name = env_id + (", frames" if frames == "render" else "")
+    return Environment(name, "env_gymnasium", graph, {"env_id": env_id, "frames": frames}, **more)  # type: ignore[arg-type]
+
+
+def _arm(name: str, selectors: Mapping[str, str], **more: float) -> Environment:
+    return Environment(name, "env_metaworld", "metaworld_scripted", selectors, steps=4, **more)  # type: ignore[arg-type]
+
+
+def _text(task: str, **more: float | str) -> Environment:
+    return Environment(task, "env_textgame", "textgame_walkthrough", {"task_id": task}, **more)  # type: ignore[arg-type]
+
+
+ENVIRONMENTS = [
+    Environment("gridhouse", "env_gridhouse", "gridhouse_random", {"slip": "0.2"}),
+    Environment("workspace", "env_workspace", "swe_gold", rebuilds=12, cpu_sec=0.3),
+    _gym("BabyAI-GoToLocal-v0"),
+    _gym("FrozenLake-v1"),
+    _gym("CartPole-v1"),
+    _gym("LunarLander-v3"),
+    _gym("ALE/Pong-v5", steps=40, rebuilds=25, cpu_sec=0.2),
+    _gym("MiniWorld-OneRoom-v0", rebuilds=6, cpu_sec=1.7),
+    _gym("HalfCheetah-v5", "mujoco_random", steps=4),
+    _gym("HalfCheetah-v5", "mujoco_random", "render", steps=2, rebuilds=6, cpu_sec=0.8),
+    _arm("reach-v3", {"task_id": "reach-v3"}),
+    _arm("reach-v3, frames", {"task_id": "reach-v3", "frames": "render"}, rebuilds=6, cpu_sec=1.2),
+    _text("textworld/simple", rebuilds=6, cpu_sec=1.6),
+    _text("alfworld/kitchen", rebuilds=20, cpu_sec=0.4),
+    _text("scienceworld/lifespan-longest-lived", rebuilds=6, cpu_sec=0.6, program="java"),
+]
+
+
+def by_graph() -> dict[str, list[Environment]]:
+    """Those that can be run on this machine, by the graph that plays them."""
+    found: dict[str, list[Environment]] = {}
+    for one in ENVIRONMENTS:
+        if not one.missing:
+            found.setdefault(one.graph, []).append(one)
+    return found

@@ -1,0 +1,151 @@
+"""env_gymnasium on the real simulators, by the command line: MuJoCo, Box2D, Atari, MiniGrid, MiniWorld."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.command import DEADLINE_SEC, evaltower, invoke
+from tests.nodesets.gym_player import Player, nodeset_class
+
+pytestmark = [pytest.mark.simulator, pytest.mark.timeout(DEADLINE_SEC)]
+
+
+def play(
+    root: Path, manifests: Path, graph: str, env_id: str, *words: str
+) -> tuple[int, Path, dict[str, Any]]:
+    return evaltower(root, graph, "--select", f"env_id={env_id}", *words, cache=manifests)
+
+
+def host_log(run: Path) -> str:
+    return "".join(log.read_text("utf-8") for log in (run / "attempts" / "1" / "hosts").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("graph", "env_id", "shape"),
+    [
+        ("mujoco_random", "HalfCheetah-v5", (480, 480, 3)),
+        ("mujoco_random", "CarRacing-v3", (400, 600, 3)),
+        ("control_rule", "LunarLander-v3", (400, 600, 3)),
+        ("babyai_random", "ALE/Pong-v5", (210, 160, 3)),
+        ("babyai_random", "MiniWorld-OneRoom-v0", (600, 800, 3)),
+        ("babyai_bot", "BabyAI-GoToLocal-v0", (256, 256, 3)),
+    ],
+)
+def test_frames_are_pictures_of_what_happens(
+    tmp_path: Path, manifests: Path, graph: str, env_id: str, shape: tuple[int, ...]
+) -> None:
+    words = ("--select", "frames=render", "-n", "1", "--step-budget", "4")
+    code, run, summary = play(tmp_path, manifests, graph, env_id, *words)
+    assert (code, summary["error_count"]) == (0, 0)
+    frames = [np.asarray(Image.open(path)) for path in _frames(run)]
+    assert len(frames) >= 2
+    assert {frame.shape for frame in frames} == {shape}
+    assert all(len(np.unique(frame.reshape(-1, 3), axis=0)) > 3 for frame in frames)
+    assert any((frames[0] != frame).any() for frame in frames[1:])
+
+
+def _frames(run: Path) -> list[Path]:
+    """Those of the steps, in their order."""
+    episode = run / "episodes" / "ep0000"
+    firings = [json.loads(line) for line in (episode / "log.jsonl").read_text("utf-8").splitlines()]
+    return [episode / firing["outputs"]["rgb"]["$asset"] for firing in firings if firing["node_id"] == "step"]
+
+
+@pytest.mark.parametrize(
+    ("graph", "env_id", "words"),
+    [
+        ("mujoco_random", "HalfCheetah-v5", ("--select", "frames=render", "--step-budget", "3")),
+        ("babyai_random", "MiniWorld-OneRoom-v0", ("--step-budget", "3")),
+        ("babyai_random", "ALE/Pong-v5", ("--step-budget", "40")),
+        ("control_rule", "LunarLander-v3", ("--step-budget", "40")),
+    ],
+)
+def test_fresh_and_used_processes_give_one_digest_and_each_seed_its_own_episode(
+    tmp_path: Path, manifests: Path, graph: str, env_id: str, words: tuple[str, ...]
+) -> None:
+    """At 1 worker all episodes but the first are played by a process that has played; at 8, none."""
+    asked = ("--select", f"env_id={env_id}", *words, "-n", "8", "--workers", "1,2,8", "--json")
+    done = invoke(tmp_path, "verify", graph, *asked, cache=manifests)
+    assert done.returncode == 0, done.stdout + done.stderr
+    runs = list((tmp_path / "outputs" / "eval_runs").glob("2*"))
+    rows = [json.loads((run / "summary.json").read_text("utf-8"))["episodes"] for run in runs]
+    assert len(runs) == 3
+    for episodes in rows:
+        assert [row["status"] for row in episodes] == ["completed"] * 8
+        assert len({row["trajectory_digest"] for row in episodes}) == 8
+
+
+def test_what_leaks_is_restarted_under_its_limit(tmp_path: Path, manifests: Path) -> None:
+    """MiniWorld leaks 36 MB an environment: twenty would be 900 MB. What it prints is in the log alone."""
+    limit: int = nodeset_class("env_gymnasium").recycle_above_mb or 0
+    words = ("-n", "20", "-w", "1", "--step-budget", "1")
+    code, run, summary = play(tmp_path, manifests, "babyai_random", "MiniWorld-OneRoom-v0", *words)
+    assert (code, summary["completed_count"], summary["error_count"]) == (0, 20, 0)
+    said = (run / "attempts" / "1" / "stderr.log").read_text("utf-8")
+    sizes = [int(size) for size in re.findall(r"env_gymnasium is restarted: (\d+) MB", said)]
+    assert sizes
+    assert all(limit < size < limit + 100 for size in sizes)
+    assert "Falling back to num_samples=4" in host_log(run)
+
+
+def test_a_bot_that_never_returns_is_a_timeout_of_its_episode_alone(tmp_path: Path, manifests: Path) -> None:
+    """Of run seed 0 the bot hangs in episodes 0 and 1 of this level and solves 2 and 3."""
+    words = ("--step-timeout", "5", "-n", "4", "-w", "2")
+    code, run, summary = play(tmp_path, manifests, "babyai_bot", "BabyAI-UnlockToUnlock-v0", *words)
+    rows = sorted(summary["episodes"], key=lambda row: row["episode_index"])
+    assert code == 1
+    assert [row["termination"] for row in rows] == ["timeout", "timeout", "stopped", "stopped"]
+    assert [row["error_class"] for row in rows] == ["infra", "infra", None, None]
+    assert "env_gymnasium__babyai_bot_action" in rows[0]["error"]
+    assert summary["metric_stats"]["success"]["n"] == 2
+    assert (run / "episodes" / "ep0000" / "log.jsonl").stat().st_size > 0
+
+
+def test_the_selector_env_seed_reaches_the_environment(tmp_path: Path, manifests: Path) -> None:
+    """With environment seed 4 the bot hangs after one action, whatever the episode's own seed."""
+    words = ("--select", "env_seed=4", "-n", "1", "--seed", "5", "--step-timeout", "5")
+    code, _, summary = play(tmp_path, manifests, "babyai_bot", "BabyAI-UnlockToUnlock-v0", *words)
+    (row,) = summary["episodes"]
+    assert code == 1
+    assert (row["termination"], row["error_class"], row["step_count"]) == ("timeout", "infra", 1)
+    assert row["episode_id"] == "BabyAI-UnlockToUnlock-v0#4"
+
+
+@pytest.mark.parametrize(
+    "level", ["PutNextS5N2Carrying", "PutNextS6N3Carrying", "PutNextS7N4Carrying", "KeyInBox"]
+)
+def test_a_level_that_breaks_the_bot_is_an_error_of_its_node(
+    tmp_path: Path, manifests: Path, level: str
+) -> None:
+    code, _, summary = play(tmp_path, manifests, "babyai_bot", f"BabyAI-{level}-v0", "-n", "1")
+    (row,) = summary["episodes"]
+    assert code == 1
+    assert (row["status"], row["termination"], row["error_class"]) == ("error", "node_error", "graph")
+    failed = f"RuntimeError: the BabyAI bot failed on BabyAI-{level}-v0: AssertionError"
+    assert row["error"].startswith(f"agent at step {row['step_count']}: {failed}")
+    assert "\n" not in row["error"]
+
+
+@pytest.mark.parametrize(
+    ("env_id", "steps"),
+    [("HalfCheetah-v5", 1000), ("ALE/Pong-v5", 27_000), ("MiniWorld-OneRoom-v0", 180), ("Taxi-v4", 200)],
+)
+async def test_an_episode_may_be_as_long_as_the_environment_lets_it(env_id: str, steps: int) -> None:
+    player = Player()
+    assert (await player.choose(env_id=env_id))["ok"]
+    assert (await player.panel.on_load())["step_budget"] == steps
+    await player.nodeset.shutdown()
+
+
+async def test_a_task_that_this_mujoco_cannot_play_is_said_in_one_line() -> None:
+    answer = await Player().choose(env_id="Pusher-v4")
+    assert not answer["ok"]
+    assert "`Pusher-v4` is only supported on `mujoco<3`" in answer["error"]
+    assert "\n" not in answer["error"]

@@ -1,0 +1,125 @@
+"""env_textgame on the real engines: TextWorld, ALFWorld's and, where there is Java, ScienceWorld."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import AsyncIterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.command import DEADLINE_SEC, evaltower
+from tests.simulators.player import Player
+
+pytestmark = [pytest.mark.simulator, pytest.mark.timeout(DEADLINE_SEC)]
+java = pytest.mark.skipif(shutil.which("java") is None, reason="there is no java on PATH")
+WORM = "scienceworld/lifespan-longest-lived"
+
+
+@pytest.fixture
+async def player() -> AsyncIterator[Player]:
+    player = Player("env_textgame")
+    yield player
+    await player.nodeset.shutdown()
+
+
+async def solved(player: Player) -> list[str]:
+    """The game's own solution, played from its beginning."""
+    said, done = [], False
+    while not done:
+        said.append((await player.fire("walkthrough_action"))["action"])
+        assert said[-1] in player.nodeset.table.game.commands
+        done = (await player.fire("step", action=said[-1]))["done"]
+    return said
+
+
+@pytest.mark.parametrize("task", ["textworld/simple", "textworld/treasure_hunter", "alfworld/kitchen"])
+async def test_a_seed_is_a_game_and_its_solution_wins(player: Player, task: str) -> None:
+    first = await player.begin(seed=5, task_id=task)
+    assert first["instruction"]
+    assert first["commands"] == sorted(first["commands"])
+    walkthrough = await solved(player)
+    metrics = (await player.fire("evaluate"))["metrics"]
+    assert (metrics["success"], metrics["steps"]) == (1, len(walkthrough))
+    assert metrics["score"] == metrics["max_score"] > 0
+    with pytest.raises(RuntimeError, match="the game has ended"):
+        await player.fire("step", action="look")
+    other = await player.begin(seed=6, task_id=task)
+    again = await player.begin(seed=6, task_id=task, game_seed=5)
+    assert first == again != other
+
+
+@java
+async def test_scienceworld_plays_its_variation_again_after_others(player: Player) -> None:
+    first = await player.begin(seed=4, task_id=WORM)
+    walkthrough = await solved(player)
+    assert (await player.fire("evaluate"))["metrics"]["score"] == 100
+    await player.begin(seed=5, task_id="scienceworld/find-living-thing", options="easy")
+    assert await player.begin(seed=4, task_id=WORM) == first
+    assert await solved(player) == walkthrough
+    assert "it has boil, " in (await player.choose(task_id="scienceworld/fly"))["error"]
+
+
+async def test_a_command_that_the_game_does_not_know_costs_a_step_and_changes_nothing(player: Player) -> None:
+    first = await player.begin(task_id="alfworld/kitchen")
+    seen = await player.fire("step", action="fly to the moon")
+    assert seen["observation"] == "Nothing happens."
+    assert (seen["commands"], seen["done"]) == (first["commands"], False)
+    assert (await player.fire("evaluate"))["metrics"]["steps"] == 1
+
+
+async def test_a_game_of_alfworlds_data_is_played_from_its_file(player: Player, tmp_path: Path) -> None:
+    await player.begin(seed=5, task_id="alfworld/kitchen")
+    game = player.nodeset.table.game._env.unwrapped._game_data
+    path = tmp_path / "game.tw-pddl"
+    path.write_text(json.dumps(game))
+    first = await player.begin(task_id=str(path))
+    assert first["instruction"].startswith("put a ")
+    await solved(player)
+    assert (await player.fire("evaluate"))["metrics"]["success"] == 1
+
+
+@pytest.mark.parametrize(
+    ("selectors", "said"),
+    [
+        ({"task_id": "zork"}, "selector task_id is 'zork'; it takes textworld/…"),
+        ({"task_id": "textworld/zork"}, "textworld has no game 'zork'; it has simple, coin_collector"),
+        (
+            {"task_id": "textworld/coin_collector", "options": "--level x"},
+            "options '--level x': usage: tw-make",
+        ),
+        ({"task_id": "/nowhere/game.z8"}, "there is no file /nowhere/game.z8"),
+    ],
+)
+async def test_what_cannot_be_played_is_said_in_one_line(
+    player: Player, selectors: dict[str, Any], said: str
+) -> None:
+    answer = await player.choose(**selectors)
+    assert not answer["ok"]
+    assert answer["error"].startswith(said)
+    assert "\n" not in answer["error"]
+
+
+async def test_without_java_scienceworld_says_so(player: Player, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    answer = await player.choose(task_id=WORM)
+    assert answer["error"] == "scienceworld needs Java: there is no `java` on PATH"
+
+
+def test_a_random_agent_plays_and_every_word_is_in_the_log(tmp_path: Path) -> None:
+    words = ("--select", "task_id=textworld/coin_collector", "--step-budget", "6", "-n", "2", "-w", "2")
+    code, run, summary = evaltower(tmp_path, "textgame_random", *words)
+    assert (code, summary["error_count"]) == (0, 0)
+    assert all(row["step_count"] == 6 or row["metrics"]["success"] for row in summary["episodes"])
+    log = (run / "episodes" / "ep0000" / "log.jsonl").read_text("utf-8").splitlines()
+    steps = [line for line in map(json.loads, log) if line["node_id"] == "step"]
+    assert len(steps) == summary["episodes"][0]["step_count"]
+    assert all(step["outputs"]["observation"] for step in steps)
+
+
+def test_the_engines_are_there() -> None:
+    """Else the tests above would have been of nothing."""
+    assert all(find_spec(name) for name in ("alfworld", "scienceworld", "textworld"))
