@@ -10,7 +10,7 @@ import pytest
 
 from tests.byhand.needs import interpreter_of
 from tests.nodesets.adapter_host import Adapter, hosted
-from tests.nodesets.test_published import evaltower
+from tests.command import evaltower
 
 pytestmark = [pytest.mark.byhand, pytest.mark.timeout(900)]
 REBUILDS = 8
