@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tests.byhand.needs import interpreter_of
-from tests.nodesets.adapter_host import Adapter, hosted
 from tests.command import evaltower
+from tests.nodesets.adapter_host import Adapter, hosted
 
 pytestmark = [pytest.mark.byhand, pytest.mark.timeout(900)]
 REBUILDS = 8
