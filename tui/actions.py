@@ -175,7 +175,7 @@ _RUNS = (
     Action(
         "runs.resume",
         ("R",),
-        "Go on with a run: what failed, never ran, or was being scored.",
+        "Take up what failed, never ran or is not scored yet.",
         needs=(*_CHANGES, "ended run"),
     ),
     Action(

@@ -15,7 +15,13 @@ from engine.components.context import NodeContext
 from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelField
 from engine.components.errors import OutsideFailure, StopExecution
 from engine.components.firelist import DynamicFireListNode, FireList, FireSpec
-from engine.components.requirements import Requirement, needs_module, needs_path, needs_program
+from engine.components.requirements import (
+    Requirement,
+    foreign_imports,
+    needs_module,
+    needs_path,
+    needs_program,
+)
 from engine.components.stage import (
     TRIGGER,
     EvaluateTool,
@@ -53,6 +59,7 @@ __all__ = [
     "StateDef",
     "StopExecution",
     "conda_env_python",
+    "foreign_imports",
     "needs_module",
     "needs_path",
     "needs_program",

@@ -9,8 +9,10 @@ import importlib
 import os
 import shutil
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Iterator
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,15 @@ def needs_program(names: list[str], remedy: str) -> Requirement:
     """A program on the PATH: the first of ``names`` that there is."""
     found = next(filter(None, map(shutil.which, names)), None)
     return Requirement(f"program {names[0]}", found is not None, found or "not on the PATH", remedy)
+
+
+@contextmanager
+def foreign_imports() -> Iterator[None]:
+    """Around the imports of a library that may be missing: ImportError in one line, with the remedy."""
+    try:
+        yield
+    except ImportError as error:
+        raise ImportError(f"{error}, for {sys.executable}: `evaltower doctor` says what is missing") from None
 
 
 def needs_host() -> list[Requirement]:

@@ -139,6 +139,8 @@ class ResetTool(StageTool):
     input_ports: ClassVar[list[PortDef]] = [TRIGGER]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        if not self.stage.facts():
+            raise RuntimeError("no episode has been set up: choose one on the panel, and play")
         self.stage.restart()
         facts = self.stage.facts()
         return {port.name: facts[port.name] for port in self.output_ports}

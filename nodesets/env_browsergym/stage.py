@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 import os
 import shutil
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Callable
 
-from engine.components import Stage
+from engine.components import Stage, foreign_imports
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
 EPISODES = 1000
@@ -36,6 +35,7 @@ class BrowserStage(Stage):
     def set_up(self) -> None:
         task = self.text("task") or "miniwob.click-test"
         if task != self.task:
+            self.task = ""
             self._do(self._open, task)
             self.task = task
         self.restart()
@@ -93,13 +93,9 @@ class BrowserStage(Stage):
         if self._env is not None:
             self._env.close()
             self._env = None
-        try:
+        with foreign_imports():
             import_module(f"browsergym.{task.partition('.')[0]}")
             import gymnasium
-        except ImportError as error:
-            raise ImportError(
-                f"{error}, for {sys.executable}: `evaltower doctor` says what is missing"
-            ) from None
         if f"browsergym/{task}" not in gymnasium.registry:
             raise ValueError(f"task {task!r} is none of BrowserGym's, such as miniwob.click-test")
         pages = find_spec("miniwob")

@@ -10,6 +10,8 @@ import sys
 from importlib import import_module
 from typing import Any
 
+from engine.components import foreign_imports
+
 ROOT = "EVALTOWER_HABITAT_ROOT"
 ACTIONS = ("stop", "move_forward", "turn_left", "turn_right", "look_up", "look_down")
 _LANGUAGES = {"en": "english", "hi": "hindi", "te": "telugu"}
@@ -73,10 +75,8 @@ def _get_config(file: str) -> Any:
     os.chdir(below_root(""))
     if os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # VLN-CE is a checkout, not a package
-    try:
+    with foreign_imports():
         if file.startswith("habitat_extensions"):
             import_module("habitat_extensions")  # registers its data sets
             return import_module("habitat_extensions.config.default").get_extended_config
         return import_module("habitat.config.default").get_config
-    except ImportError as error:
-        raise ImportError(f"{error}, for {sys.executable}: `evaltower doctor` says what is missing") from None

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 import os
-import sys
 from typing import Any
 
 import numpy as np
 
-from engine.components import Stage
+from engine.components import Stage, foreign_imports
 from engine.statistics.navigation import ndtw_of
 from engine.statistics.trajectory import Trajectory
 
@@ -110,10 +109,8 @@ class Mp3dStage(Stage):
 
 def _simulator() -> Any:
     find_library()
-    try:
+    with foreign_imports():
         import MatterSim
-    except ImportError as error:
-        raise ImportError(f"{error}, for {sys.executable}: `evaltower doctor` says what is missing") from None
     simulator, scans = MatterSim.Simulator(), below_root("data/v1/scans")
     simulator.setDatasetPath(scans)
     simulator.setNavGraphPath(below_root("connectivity"))

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import Any
 
 import numpy as np
 
-from engine.components import Stage
+from engine.components import Stage, foreign_imports
 
 SPLITS = {
     "bridge": ("widowx_", "3rd_view_camera", 24),
@@ -97,8 +96,7 @@ class SimplerStage(Stage):
 
 
 def _library() -> Any:
-    try:
+    with foreign_imports():
         import simpler_env
-    except ImportError as error:
-        raise ImportError(f"{error}, for {sys.executable}: `evaltower doctor` says what is missing") from None
-    return simpler_env
+
+        return simpler_env

@@ -1,4 +1,4 @@
-"""Any ONNX file as a node, in batches over all workers; shown at work on a detector of voices.
+"""Any ONNX file as a node, in batches over all workers; shown at work as a detector of voices.
 
 Imports numpy alone, so that it can be listed where onnxruntime is missing; it comes when its process starts.
 """
@@ -11,7 +11,6 @@ from typing import Any
 
 from engine.components import BaseCanvasNode, BaseNodeSet, conda_env_python
 
-from .hearing import Detect, Hear
 from .run import Run
 
 
@@ -19,13 +18,13 @@ class ModelOnnx(BaseNodeSet):
     """One process for all workers. Hidden state rides each row, so batches do not matter."""
 
     name = "model_onnx"
-    description = "ONNX files, batched where their graph has a free batch axis; made-up sounds to try one on"
+    description = "ONNX files, batched where their graph has a free batch axis; silero-vad by default"
     parallelism = "shared"
     server_python = conda_env_python("evaltower-onnx", "EVALTOWER_ONNX_PYTHON")
     expected_ram_mb = 200
 
     def get_tools(self) -> list[BaseCanvasNode]:
-        return [Run(), Hear(), Detect()]
+        return [Run()]
 
     async def initialize(self, **kwargs: Any) -> None:
         """ImportError, in one sentence, where onnxruntime is missing."""

@@ -16,7 +16,7 @@ from tests.nodesets.gym_player import nodeset_class
 
 package = nodeset_class("model_onnx").__module__
 model: Any = importlib.import_module(package + ".model")
-sounds: Any = importlib.import_module(package + ".sounds")
+sounds: Any = importlib.import_module(nodeset_class("env_sound").__module__ + ".sounds")
 DATA = "silero_vad:data/"
 VOICE = next(seed for seed in range(20) if sounds.sound(seed)[1])
 OTHER = next(seed for seed in range(20) if not sounds.sound(seed)[1])
@@ -120,7 +120,7 @@ async def test_a_value_that_does_not_fit_is_named(value: Any, error: str) -> Non
 
 
 async def test_sounds_come_from_the_episode_s_seed_and_end() -> None:
-    _, hear, _ = nodeset_class("model_onnx")().get_tools()
+    hear, _ = nodeset_class("env_sound")().get_tools()
     heard = []
     for seed in (VOICE, VOICE, OTHER):
         await hear.initialize()

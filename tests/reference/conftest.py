@@ -42,9 +42,8 @@ def reproduce(play: Play, request: pytest.FixtureRequest) -> Callable[[Room, Fig
         before = _cpu_sec()
         summary = play(figure)
         stats = summary["metric_stats"][figure.metric]
-        ours = Measured(
-            stats["mean"], stats["stderr"], *stats["ci95"], stats["n"], round(_cpu_sec() - before, 1)
-        )
+        took = round(_cpu_sec() - before, 1)
+        ours = Measured(stats["mean"], stats["stderr"] or 0.0, stats["ci95"], stats["n"], took)
         record(request, room, figure, ours)
         said = f"{figure.name}: {ours.mean:.4f}, published {figure.published.mean:.4f}"
         assert figure.rule.holds(ours, figure.published), f"{said}, z {figure.published.z(ours):+.1f}"

@@ -16,12 +16,14 @@ Z_LIMIT = 3.0
 
 @dataclass(frozen=True)
 class Measured:
-    """Ours: the mean of ``n`` episodes with its standard error and 95 % interval, and what it took."""
+    """Ours: the mean of ``n`` episodes with its standard error and 95 % interval, and what it took.
+
+    Where the summary has none, as of very few episodes, the interval is None and the error counts as 0.
+    """
 
     mean: float
     stderr: float
-    low: float
-    high: float
+    interval: Sequence[float] | None
     n: int
     cpu_sec: float
 

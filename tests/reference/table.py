@@ -30,7 +30,7 @@ Lines = Mapping[tuple[str, str], str]
 def line(figure: Figure, ours: Measured) -> str:
     """One row."""
     digits = 4 if abs(figure.published.mean) < 1 else 2
-    low, high = (f"{end:.{digits}f}" for end in (ours.low, ours.high))
+    interval = ", ".join(f"{end:.{digits}f}" for end in ours.interval or ())
     z = figure.published.z(ours)
     rule = figure.rule.kind if figure.rule.kind != "shown" else f"no: {figure.rule.why}"
     cells = (
@@ -38,7 +38,7 @@ def line(figure: Figure, ours: Measured) -> str:
         f"{figure.published.mean:.{digits}f}",
         figure.published.source,
         f"{ours.mean:.{digits}f}",
-        f"[{low}, {high}]",
+        f"[{interval}]" if interval else "",
         str(ours.n),
         f"{z:+.1f}" if figure.rule.kind in ("agrees", "shown") and math.isfinite(z) else "",
         rule,

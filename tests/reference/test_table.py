@@ -12,14 +12,14 @@ from tests.reference.figures import AGREES, AT_LEAST, EQUALS, Figure, Measured, 
 
 
 def measured(mean: float, stderr: float = 0.3) -> Measured:
-    return Measured(mean, stderr, mean - 2 * stderr, mean + 2 * stderr, n=20, cpu_sec=4.4)
+    return Measured(mean, stderr, (mean - 2 * stderr, mean + 2 * stderr), n=20, cpu_sec=4.4)
 
 
 def test_z_is_in_standard_errors_of_the_difference() -> None:
     published = Published(10.0, "here", sd=4.0, episodes=100)
     assert published.z(measured(11.0)) == pytest.approx(1 / math.hypot(0.3, 0.4))
     assert Published(10.0, "here").z(measured(11.0, stderr=0)) == math.inf
-    alike = Measured(11.0, 0.0, 11.0, 11.0, n=25, cpu_sec=1)
+    alike = Measured(11.0, 0.0, (11.0, 11.0), n=25, cpu_sec=1)
     assert published.z(alike) == pytest.approx(1 / math.hypot(4 / 5, 4 / 10))
 
 
@@ -41,10 +41,16 @@ def test_what_is_asserted(rule: Rule, mean: float, holds: bool) -> None:
 
 def test_a_row_says_what_was_measured() -> None:
     figure = Figure("task", ("graph",), 20, "return", Published(0.5, "here"), shown("as it is"))
-    ours = Measured(0.51, 0.01, 0.49, 0.53, n=20, cpu_sec=4.4)
+    ours = Measured(0.51, 0.01, (0.49, 0.53), n=20, cpu_sec=4.4)
     assert table.line(figure, ours) == (
         "| task | 0.5000 | here | 0.5100 | [0.4900, 0.5300] | 20 | +1.0 | no: as it is | 4 |\n"
     )
+
+
+def test_very_few_episodes_have_no_interval() -> None:
+    figure = Figure("game", ("graph",), 1, "score", Published(100.0, "package"), EQUALS)
+    row = table.line(figure, Measured(100.0, 0.0, None, n=1, cpu_sec=9.6))
+    assert row == "| game | 100.00 | package | 100.00 |  | 1 |  | equals | 10 |\n"
 
 
 def test_figures_have_names_of_their_own() -> None:

@@ -12,23 +12,23 @@ from tests.reference.figures import EQUALS, Figure, Published, Room
 _JAVA = pytest.mark.skipif(shutil.which("java") is None, reason="there is no java on PATH")
 
 
-def _figure(task: str, n: int, source: str) -> Figure:
+def _figure(task: str, n: int, metric: str, best: float, source: str) -> Figure:
     run = ("textgame_walkthrough", "--select", f"task_id={task}")
-    return Figure(task, run, n, "success", Published(1, source), EQUALS)
+    return Figure(task, run, n, metric, Published(best, source), EQUALS)
 
 
 ROOM = Room(
     "Text games, their own solutions",
-    "Success is a won game: all points of TextWorld's, 100 by ScienceWorld's gold paths; ALFWorld's engine"
-    " has kitchens of ours, and its planner's solution.",
+    "Success is a won game: all points of TextWorld's; in ALFWorld's engine, on kitchens of ours, what the"
+    " planner finds. ScienceWorld's gold paths score 100.",
     [
-        _figure("textworld/simple", 3, "game"),
-        _figure("textworld/coin_collector", 2, "game"),
-        _figure("textworld/cooking", 2, "game"),
-        _figure("alfworld/kitchen", 8, "exact"),
-        _figure("scienceworld/find-living-thing", 2, "package"),
-        _figure("scienceworld/lifespan-longest-lived", 3, "package"),
-        _figure("scienceworld/power-component", 2, "package"),
+        _figure("textworld/simple", 3, "success", 1, "game"),
+        _figure("textworld/coin_collector", 2, "success", 1, "game"),
+        _figure("textworld/cooking", 2, "success", 1, "game"),
+        _figure("alfworld/kitchen", 8, "success", 1, "exact"),
+        _figure("scienceworld/find-living-thing", 2, "score", 100, "package"),
+        _figure("scienceworld/lifespan-longest-lived", 3, "score", 100, "package"),
+        _figure("scienceworld/power-component", 2, "score", 100, "package"),
     ],
 )
 

@@ -1,4 +1,4 @@
-"""Something to listen to, and whether it was heard right: an environment without a process of its own."""
+"""The nodes: something to listen to, and whether it was heard right."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .sounds import WINDOWS, sound
 class Hear(BaseCanvasNode):
     """The next window of the episode's sound, which its seed makes up: a voice, or none."""
 
-    node_type = "model_onnx__hear"
+    node_type = "env_sound__hear"
     display_name = "Sound: Hear"
     description = "The next 32 ms of the episode's sound, a voice that sings vowels or a hiss or tone"
     category = "environment"
@@ -42,7 +42,7 @@ class Hear(BaseCanvasNode):
 class Detect(BaseCanvasNode):
     """The verdict so far: it was a voice if any window's score is at least ``threshold``."""
 
-    node_type = "model_onnx__detect"
+    node_type = "env_sound__detect"
     display_name = "Sound: Detect"
     description = "Compare the highest score with the truth"
     category = "environment"
