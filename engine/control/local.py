@@ -135,7 +135,8 @@ class LocalControl(Reader):
 
     def _refuse_if_ours(self, run: RunDir) -> None:
         if self._backend.is_ours(run.run_id):
-            raise StillAliveError(f"run {run.run_id} is queued or runs: cancel it first")
+            told = "has just ended, and its processes end: try again" if run.is_done() else ""
+            raise StillAliveError(f"run {run.run_id} {told or 'is queued or runs: cancel it first'}")
 
     def queue(self) -> QueueReport:
         return queue_views.queue_report(self._backend)

@@ -127,12 +127,12 @@ class Recorder:
     ) -> None:
         """The same of a run that ended so at that time. ``done``: there is nothing to be gone on with."""
         await self.close()
+        self._fold_rows()
         with suppress(OSError):
             self._write_progress()
         self.summary.status = status
         self.summary.error = error
         self.summary.finished_at = finished_at
-        self._fold_rows()
         self.summary.result_digest = result_digest(self.summary.episodes)
         try:
             self._with_room(partial(self._write_end, done))

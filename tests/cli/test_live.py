@@ -104,6 +104,7 @@ def test_a_secret_that_only_the_shell_has_is_asked_for_where_the_run_looks(
     filed.write_text(f'ingest = "{value}"')
     assert shell("run", "toy", "-n", "1", "--scoring", str(asked)).code == 0
     filed.unlink()
+    wait_for(lambda: "has just ended" not in shell("rescore", "last").err, "the end of its processes")
     said = shell("rescore", "last")
     assert said.code != 0
     assert told in " ".join(said.err.split())

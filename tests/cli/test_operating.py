@@ -155,7 +155,7 @@ def test_an_estimate_for_people_and_for_programs(control: FakeControl, operate: 
 
 
 def test_nodesets_tell_of_the_servers_of_a_live_backend(control: FakeControl, operate: Operate) -> None:
-    assert "server" not in operate("nodesets", alive=False).out
+    assert "address" not in operate("nodesets", alive=False).out
     control.served = [
         ServerReport(name="env_toy", parallelism="shared", state="ready", url="unix:/x", pid=9,
                      users=["a", "b"], memory_mb={"GPU-1": 3072.0}),

@@ -18,7 +18,7 @@ SCAN = "17DRP5sb8fy"
 
 def make_world(root: Path, images: bool = True) -> dict[str, str]:
     """The folder's files, and the variable that points at it."""
-    shutil.copytree(SIMULATORS / "mp3d" / "build", root / "build")
+    shutil.copytree(SIMULATORS / "mp3d", root / "build", ignore=shutil.ignore_patterns("__pycache__"))
     (root / "connectivity").mkdir()
     (root / "connectivity" / f"{SCAN}_connectivity.json").write_text(json.dumps(_connectivity()))
     data = root / "tasks" / "R2R" / "data"

@@ -118,7 +118,7 @@ def test_values_that_are_all_the_same_have_no_interval(method, values):
     found = mean_estimate(values, None, method)
     assert found.mean == pytest.approx(values[0])
     assert (found.n, found.stderr, found.ci95, found.method) == (len(values), 0.0, None, "none")
-    assert figures.interval(found.ci95, found.stderr) == "no spread"
+    assert figures.interval(found) == "no spread"
     groups = Grouping("scene", [place % 2 for place in range(len(values))])
     assert mean_estimate(values, groups, method).ci95 is None
 

@@ -27,11 +27,11 @@ async def test_help_tells_why_not_and_does_not_do_it() -> None:
     app = centre()
     async with app.run_test(size=SMALL, notifications=True) as pilot:
         await settled(pilot)
-        items = help_items(app.home, "same run")
+        items = help_items(app.home, "never ran")
         assert [item.why_not for item in items if item.id == "runs.resume"] == ["the run is not over"]
         await pilot.press("question_mark")
         await until(pilot, lambda: isinstance(app.screen, Menu))
-        await pilot.press(*"same run", "enter")
+        await pilot.press(*"never ran", "enter")
         await pilot.pause()
         assert isinstance(app.screen, Menu)
 
