@@ -62,6 +62,16 @@ ENVIRONMENTS = [
     _text("scienceworld/lifespan-longest-lived", rebuilds=6, cpu_sec=0.6, program="java"),
 ]
 
+NOT_HERE = {
+    "env_browsergym": "by hand: a Chromium of its own",
+    "env_habitat": "cannot be run here",
+    "env_maniskill": "by hand: 2 GB, and Vulkan",
+    "env_mp3d": "cannot be run here",
+    "env_simpler": "cannot be run here",
+    "env_sound": "shared, without a panel; tests/control/test_model_invariance.py verifies its runs",
+}
+"""Built-in environments without a row, and why."""
+
 
 def by_graph() -> dict[str, list[Environment]]:
     """Those that can be run on this machine, by the graph that plays them."""

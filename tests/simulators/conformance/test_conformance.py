@@ -12,7 +12,8 @@ import pytest
 from engine.control.reports import StartRequest
 from engine.store.rundir import RunDir
 from tests.fakes.live_backend import live
-from tests.simulators.conformance.environments import ENVIRONMENTS, Environment, by_graph
+from tests.nodesets.gym_player import NODESETS
+from tests.simulators.conformance.environments import ENVIRONMENTS, NOT_HERE, Environment, by_graph
 from tests.simulators.conformance.growth import record
 from tests.simulators.conformance.playing import Played, manifest_of, playing
 
@@ -31,6 +32,12 @@ every_environment = pytest.mark.parametrize(
         for one in ENVIRONMENTS
     ],
 )
+
+
+def test_every_environment_has_a_row_or_a_reason_why_not() -> None:
+    rows = {one.nodeset for one in ENVIRONMENTS}
+    assert {folder.name for folder in NODESETS.glob("env_*")} == rows | NOT_HERE.keys()
+    assert not rows & NOT_HERE.keys()
 
 
 @every_environment
