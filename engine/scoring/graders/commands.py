@@ -58,7 +58,7 @@ class ScriptScoreConfig(CommandConfig, frozen=True, kw_only=True):
     """pattern: a regular expression whose first group is the number. pass_threshold: the least value
     that passes."""
 
-    pattern: str = r"SCORE=([-\d.]+)"
+    pattern: str = r"SCORE=(\S+)"
     pass_threshold: float = 0.6
 
     def __post_init__(self) -> None:
