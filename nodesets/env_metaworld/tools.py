@@ -6,24 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.components import BaseCanvasNode, PortDef
-
-from .trial import Bench
+from engine.components import PortDef, StageTool
 
 _ACTION = PortDef("action", "ANY", "(4,) float32 from -1 to 1: move by x, y and z, close the gripper")
 _OBSERVATION = PortDef("observation", "ANY", "(39,) float64: hand, things, the same a step before, the goal")
 _RGB = PortDef("rgb", "IMAGE", "(480, 480, 3) uint8; only where the selector frames is render", optional=True)
 
 
-class BenchTool(BaseCanvasNode):
-    """A tool that works on the one trial of this process."""
-
-    def __init__(self, bench: Bench) -> None:
-        super().__init__()
-        self.bench = bench
-
-
-class Reset(BenchTool):
+class Reset(StageTool):
     node_type = "env_metaworld__reset"
     display_name = "Meta-World: Reset"
     description = "First observation of the episode, and its task. Fired again after steps, it starts it anew"
@@ -31,11 +21,12 @@ class Reset(BenchTool):
     output_ports = [_OBSERVATION, PortDef("task", "TEXT", "such as reach-v3"), _RGB]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        trial = self.bench.begin()
+        self.stage.restart()
+        trial = self.stage.current()
         return dict(trial.seen(), task=trial.task_id)
 
 
-class StepContinuous(BenchTool):
+class StepContinuous(StageTool):
     node_type = "env_metaworld__step_continuous"
     display_name = "Meta-World: Step"
     description = "Move the hand and the gripper once"
@@ -50,13 +41,13 @@ class StepContinuous(BenchTool):
     ]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        trial = self.bench.current()
+        trial = self.stage.current()
         reward = trial.step(inputs["action"])
         ended = {"success": trial.success, "truncated": trial.truncated, "done": trial.done}
         return dict(trial.seen(), reward=reward, **ended)
 
 
-class Evaluate(BenchTool):
+class Evaluate(StageTool):
     node_type = "env_metaworld__evaluate"
     display_name = "Meta-World: Evaluate"
     description = "Success, return and steps of the episode so far"
@@ -64,10 +55,10 @@ class Evaluate(BenchTool):
     output_ports = [PortDef("metrics", "METRICS")]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        return {"metrics": self.bench.current().metrics()}
+        return {"metrics": self.stage.metrics()}
 
 
-class ScriptedAction(BenchTool):
+class ScriptedAction(StageTool):
     node_type = "env_metaworld__scripted_action"
     display_name = "Meta-World: Scripted policy"
     description = (
@@ -77,10 +68,10 @@ class ScriptedAction(BenchTool):
     output_ports = [_ACTION]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        return {"action": self.bench.current().scripted(inputs["observation"])}
+        return {"action": self.stage.current().scripted(inputs["observation"])}
 
 
-class RandomAction(BenchTool):
+class RandomAction(StageTool):
     node_type = "env_metaworld__random_action"
     display_name = "Meta-World: Random action"
     description = "Four uniform numbers from -1 to 1, drawn from the node's own generator"
@@ -89,3 +80,6 @@ class RandomAction(BenchTool):
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
         return {"action": ctx.rng.uniform(-1, 1, 4).astype(np.float32)}
+
+
+TOOLS = (Reset, StepContinuous, Evaluate, ScriptedAction, RandomAction)

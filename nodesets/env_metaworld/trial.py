@@ -8,8 +8,11 @@ from typing import Any, Mapping
 
 import numpy as np
 
+from engine.components import Stage
+
 METRICS = ("success", "return", "steps")
 STEP_LIMIT = 500  # Meta-World's own
+CHOICES = {"frames": ["none", "render"], "until": ["success", "limit"], "split": ["default"]}
 
 
 class Trial:
@@ -66,26 +69,53 @@ class Trial:
         return {"success": float(self.success), "return": self.total, "steps": float(self.steps)}
 
 
-class Bench:
+class Bench(Stage):
     """Plays one trial after another, each with an environment of its own."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.trial: Trial | None = None
 
-    def choose(self, form: Mapping[str, Any]) -> None:
-        self.close()
-        self.trial = Trial(form)
+    def options(self, field: str) -> list[str]:
+        return CHOICES.get(field, [])
 
-    def begin(self) -> Trial:
-        """The chosen trial at its first observation, set up anew if steps were taken."""
+    def episode_counts(self) -> dict[str, int]:
+        """Seeds have no end; 1000 episodes are what ``--all`` means here."""
+        return {"default": 1000}
+
+    def set_up(self) -> None:
+        for field in ("frames", "until"):
+            if self.form.get(field, CHOICES[field][0]) not in CHOICES[field]:
+                raise ValueError(f"selector {field} takes {' or '.join(CHOICES[field])}")
+        self._open(dict(self.form))
+
+    def restart(self) -> None:
+        """Make the trial anew if steps were taken."""
         if self.current().steps:
-            self.choose(self.current().form)
-        return self.current()
+            self._open(self.current().form)
 
     def current(self) -> Trial:
         if self.trial is None:
             raise RuntimeError("no episode was set up: press play first")
         return self.trial
+
+    def facts(self) -> dict[str, Any]:
+        """``scene_id`` is the task: intervals over many tasks are by task."""
+        if self.trial is None:
+            return {}
+        task = self.trial.task_id
+        instruction = task.rpartition("-")[0].replace("-", " ")
+        return {"episode_id": f"{task}#{self.trial.seed}", "scene_id": task, "instruction": instruction}
+
+    def metrics(self) -> dict[str, float]:
+        return self.current().metrics()
+
+    def step_budget(self) -> int:
+        return STEP_LIMIT
+
+    def _open(self, form: Mapping[str, Any]) -> None:
+        self.close()
+        self.trial = Trial(form)
 
     def close(self) -> None:
         if self.trial is not None:

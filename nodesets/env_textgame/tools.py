@@ -1,81 +1,29 @@
-"""The one game of this process, and the nodes: reset, step, evaluate, and who acts."""
+"""The nodes: reset, step, evaluate, and who acts."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from engine.components import BaseCanvasNode, PortDef
-
-from . import games
+from engine.components import PortDef, StageTool
 
 _OBSERVATION = PortDef("observation", "TEXT", "what the game says")
 _COMMANDS = PortDef("commands", "ANY", "list of text: what can be done now, sorted")
 _ACTION = PortDef("action", "TEXT", "a command")
 
 
-class Table:
-    """``game`` is None before the first; ``chosen``: its task, options and seed."""
-
-    def __init__(self) -> None:
-        self.game: Any = None
-        self.chosen = ("", "", 0)
-        self.steps = 0
-        self._laboratory: Any = None
-
-    def open(self, task: str, options: str, seed: int) -> None:
-        """ImportError, OSError and ValueError say what is missing or wrong."""
-        if self.game is not None:
-            self.game.close()
-        self.game = None
-        engine, _, name = task.partition("/")
-        if task.endswith((".z8", ".tw-pddl")):
-            self.game = games.from_file(task)
-        elif engine == "textworld":
-            self.game = games.generated(name, options, seed)
-        elif task == "alfworld/kitchen":
-            self.game = games.kitchen(seed)
-        elif engine == "scienceworld":
-            self._laboratory = self._laboratory or games.laboratory()
-            self.game = games.Experiment(self._laboratory, name, options, seed)
-        else:
-            known = "textworld/…, scienceworld/…, alfworld/kitchen, or a path that ends in .z8 or .tw-pddl"
-            raise ValueError(f"selector task_id is {task!r}; it takes {known}")
-        self.chosen, self.steps = (task, options, seed), 0
-
-    def current(self) -> Any:
-        if self.game is None:
-            raise RuntimeError("no episode was set up: press play first")
-        return self.game
-
-    def close(self) -> None:
-        for held in (self.game, self._laboratory):
-            if held is not None:
-                held.close()
-        self.game = self._laboratory = None
-
-
-class TableTool(BaseCanvasNode):
-    """A tool that works on the one game of this process."""
-
-    def __init__(self, table: Table) -> None:
-        super().__init__()
-        self.table = table
-
-
-class Reset(TableTool):
+class Reset(StageTool):
     node_type = "env_textgame__reset"
     description = "The game's first words. Fired again after steps, it opens the game anew"
     input_ports = [PortDef("trigger", "ANY", optional=True)]
     output_ports = [_OBSERVATION, _COMMANDS, PortDef("instruction", "TEXT", "the task")]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        if self.table.steps:
-            self.table.open(*self.table.chosen)
-        game = self.table.current()
+        self.stage.restart()
+        game = self.stage.current()
         return {"observation": game.observation, "commands": game.commands, "instruction": game.instruction}
 
 
-class Step(TableTool):
+class Step(StageTool):
     node_type = "env_textgame__step"
     description = "Say a command; the game answers also to one that it does not know"
     input_ports = [_ACTION]
@@ -88,41 +36,39 @@ class Step(TableTool):
     ]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        game = self.table.current()
+        game = self.stage.current()
         if game.done:
             raise RuntimeError("the game has ended: wire `done` to the loop's `stop`")
         game.act(str(inputs["action"]))
-        self.table.steps += 1
+        self.stage.steps += 1
         seen = {"observation": game.observation, "commands": game.commands}
         return dict(seen, score=game.score, won=game.won, done=game.done)
 
 
-class Evaluate(TableTool):
+class Evaluate(StageTool):
     node_type = "env_textgame__evaluate"
     description = "Success (won), score, the most that there is to score, and steps"
     input_ports = [PortDef("trigger", "ANY")]
     output_ports = [PortDef("metrics", "METRICS")]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        game = self.table.current()
-        metrics = {"success": float(game.won), "score": game.score, "max_score": game.max_score}
-        return {"metrics": dict(metrics, steps=float(self.table.steps))}
+        return {"metrics": self.stage.metrics()}
 
 
-class WalkthroughAction(TableTool):
+class WalkthroughAction(StageTool):
     node_type = "env_textgame__walkthrough_action"
     description = "The next command of the game's own solution (walkthrough, gold path or plan)"
     input_ports = [PortDef("trigger", "ANY", "wire the observation, so that each step asks for a command")]
     output_ports = [_ACTION]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        steps, walkthrough = self.table.steps, self.table.current().walkthrough
+        steps, walkthrough = self.stage.steps, self.stage.current().walkthrough
         if steps >= len(walkthrough):
             raise RuntimeError(f"the game's solution has {len(walkthrough)} steps, and has not ended it")
         return {"action": walkthrough[steps]}
 
 
-class RandomAction(TableTool):
+class RandomAction(StageTool):
     node_type = "env_textgame__random_action"
     description = "One of the commands, each as likely, drawn from the node's own generator"
     input_ports = [_COMMANDS]
@@ -130,3 +76,6 @@ class RandomAction(TableTool):
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
         return {"action": str(ctx.rng.choice(inputs["commands"] or ["look"]))}
+
+
+TOOLS = (Reset, Step, Evaluate, WalkthroughAction, RandomAction)

@@ -31,7 +31,7 @@ async def solved(player: Player) -> list[str]:
     said, done = [], False
     while not done:
         said.append((await player.fire("walkthrough_action"))["action"])
-        assert said[-1] in player.nodeset.table.game.commands
+        assert said[-1] in player.nodeset.stage.game.commands
         done = (await player.fire("step", action=said[-1]))["done"]
     return said
 
@@ -73,7 +73,7 @@ async def test_a_command_that_the_game_does_not_know_costs_a_step_and_changes_no
 
 async def test_a_game_of_alfworlds_data_is_played_from_its_file(player: Player, tmp_path: Path) -> None:
     await player.begin(seed=5, task_id="alfworld/kitchen")
-    game = player.nodeset.table.game._env.unwrapped._game_data
+    game = player.nodeset.stage.game._env.unwrapped._game_data
     path = tmp_path / "game.tw-pddl"
     path.write_text(json.dumps(game))
     first = await player.begin(task_id=str(path))

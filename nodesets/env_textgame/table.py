@@ -1,0 +1,93 @@
+"""The one game of this process."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from engine.components import Stage
+
+from . import games
+
+STEP_BUDGET = 100
+
+
+class Table(Stage):
+    """``game`` is None before the first; ``chosen``: its task, options and seed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.game: Any = None
+        self.chosen = ("", "", 0)
+        self.steps = 0
+        self._laboratory: Any = None
+
+    def options(self, field: str) -> list[str]:
+        return ["default"] if field == "split" else []
+
+    def episode_counts(self) -> dict[str, int]:
+        """Seeds have no end; 1000 episodes are what ``--all`` means here."""
+        return {"default": 1000}
+
+    def set_up(self) -> None:
+        task, options = (str(self.form.get(field) or "") for field in ("task_id", "options"))
+        seed = int(self.form.get("game_seed", self.form.get("seed", 0)))
+        try:
+            self._open(task or "textworld/simple", options, seed)
+        except ImportError as error:
+            where = (
+                f"pip install 'evaltower[simulators]' for {sys.executable}, or set EVALTOWER_TEXTGAME_PYTHON"
+            )
+            raise ImportError(f"{task} needs a library that is not there ({error}): {where}") from None
+        except OSError as error:
+            raise ValueError(str(error)) from None
+
+    def restart(self) -> None:
+        """Open the game anew if steps were taken."""
+        if self.steps:
+            self._open(*self.chosen)
+
+    def current(self) -> Any:
+        if self.game is None:
+            raise RuntimeError("no episode was set up: press play first")
+        return self.game
+
+    def facts(self) -> dict[str, Any]:
+        if self.game is None:
+            return {}
+        task, _, seed = self.chosen
+        return {"episode_id": f"{task}#{seed}", "scene_id": task, "instruction": self.game.instruction}
+
+    def metrics(self) -> dict[str, float]:
+        game = self.current()
+        told = {"success": float(game.won), "score": game.score, "max_score": game.max_score}
+        return dict(told, steps=float(self.steps))
+
+    def step_budget(self) -> int:
+        return STEP_BUDGET
+
+    def close(self) -> None:
+        for held in (self.game, self._laboratory):
+            if held is not None:
+                held.close()
+        self.game = self._laboratory = None
+
+    def _open(self, task: str, options: str, seed: int) -> None:
+        """ImportError, OSError and ValueError say what is missing or wrong."""
+        if self.game is not None:
+            self.game.close()
+        self.game = None
+        engine, _, name = task.partition("/")
+        if task.endswith((".z8", ".tw-pddl")):
+            self.game = games.from_file(task)
+        elif engine == "textworld":
+            self.game = games.generated(name, options, seed)
+        elif task == "alfworld/kitchen":
+            self.game = games.kitchen(seed)
+        elif engine == "scienceworld":
+            self._laboratory = self._laboratory or games.laboratory()
+            self.game = games.Experiment(self._laboratory, name, options, seed)
+        else:
+            known = "textworld/…, scienceworld/…, alfworld/kitchen, or a path that ends in .z8 or .tw-pddl"
+            raise ValueError(f"selector task_id is {task!r}; it takes {known}")
+        self.chosen, self.steps = (task, options, seed), 0
