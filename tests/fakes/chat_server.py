@@ -29,7 +29,8 @@ class Asked:
 @dataclass
 class ChatServer:
     """``acts`` are used up one a request; then ``answer(body)`` gives the text. ``probes``: likewise for
-    questions of what models there are. ``most_at_once``: requests that were in the server together."""
+    questions of what models there are. ``most_at_once``: requests that waited for an answer together, but for
+    those that their client had given up."""
 
     url: str = ""
     answer: Callable[[dict[str, Any]], str] = lambda body: "ok"
@@ -40,7 +41,12 @@ class ChatServer:
     most_at_once: int = 0
     closing: threading.Event = field(default_factory=threading.Event)
     lock: threading.Lock = field(default_factory=threading.Lock)
-    inside: int = 0
+    waiting: set[Handler] = field(default_factory=set)
+
+    @property
+    def inside(self) -> int:
+        """Requests without an answer."""
+        return len(self.waiting)
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
@@ -63,17 +69,31 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         chat = self.chat
         with chat.lock:
-            chat.inside += 1
-            chat.most_at_once = max(chat.most_at_once, chat.inside)
+            chat.waiting.add(self)
+            chat.most_at_once = max(chat.most_at_once, sum(not one.is_given_up() for one in chat.waiting))
             chat.asked.append(Asked(self.path, dict(self.headers), body))
             act = chat.acts.popleft() if chat.acts else says()
         try:
             act(self, body)
         finally:
-            with chat.lock:
-                chat.inside -= 1
+            self.waits_no_more()
+
+    def is_given_up(self) -> bool:
+        """Whether the client has closed the connection."""
+        try:
+            return self.connection.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT) == b""
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
+
+    def waits_no_more(self) -> None:
+        """Before the answer goes out: with it in hand, the client may ask again at once."""
+        with self.chat.lock:
+            self.chat.waiting.discard(self)
 
     def reply(self, status: int, content: Any, headers: dict[str, str] | None = None) -> None:
+        self.waits_no_more()
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
         self.send_response_only(status)
         for name, value in {"Content-Length": str(len(data)), **(headers or {})}.items():

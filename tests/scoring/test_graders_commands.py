@@ -104,7 +104,16 @@ async def test_a_script_score_is_the_number_it_prints(compute: FolderCompute) ->
     assert (await number(compute, "script-score", cmd="echo SCORE=0.5; exit 2"))[:3] == ("score", 0.5, False)
     config = {"pattern": "f1: ([0-9.]+)", "pass_threshold": 0.4, "metric": "f1"}
     assert (await number(compute, "script-score", cmd="echo f1: 0.5", **config))[:3] == ("f1", 0.5, True)
-    for nothing in ("echo none", "echo SCORE=1.2.3", "echo SCORE=--", "echo SCORE=nan", "exit 3"):
+    assert (await number(compute, "script-score", cmd="echo SCORE=1e-05"))[:3] == ("score", 1e-05, False)
+    for nothing in (
+        "echo none",
+        "echo SCORE=1e999",
+        "echo SCORE=1,000",
+        "echo SCORE=1.2.3",
+        "echo SCORE=--",
+        "echo SCORE=nan",
+        "exit 3",
+    ):
         score = await one(compute, "script-score", cmd=nothing)
         assert isinstance(score, Unmeasured)
         assert "nothing that it printed is a number" in score.detail

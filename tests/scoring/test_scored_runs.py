@@ -366,6 +366,7 @@ class TestTroubledJudges:
         assert set(run.read_summary().aggregate_metrics) == set(row.measures)
         assert "judge:fine" in sent
         assert "judge:brackets" not in sent
+        assert server.most_at_once <= 2
 
     @pytest.mark.slow
     def test_a_storm_of_429_costs_its_judge_and_no_episode(
