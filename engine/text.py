@@ -1,6 +1,8 @@
-"""Untrusted text for a terminal: what could steer it is shown as a visible glyph instead."""
+"""Untrusted text: what could steer a terminal is shown as a glyph, and what is too long is cut visibly."""
 
 from __future__ import annotations
+
+from engine.figures import count
 
 _GLYPHS = {code: chr(0x2400 + code) for code in range(0x20)}
 _GLYPHS[0x7F] = "\u2421"
@@ -17,3 +19,9 @@ def visible(text: str) -> str:
     """One line that any terminal shows as it is: controls, C1, bidi marks, surrogates and what
     takes no cell, but for joiners, become glyphs."""
     return text.translate(_GLYPHS)
+
+
+def cut(text: str, longest: int) -> str:
+    """Its first ``longest`` characters, and how many are left out; all of one that is not longer."""
+    left = len(text) - longest
+    return text if left <= 0 else f"{text[:longest]} [… {count(left, 'character')} left out]"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from engine.cli.output import put, put_table, put_wrapped, say
 from engine.cli.progress import clock
 from engine.figures import count, interval, labelled, measure, number
-from engine.report.words import lacking
+from engine.report.words import lacking, without_it
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
@@ -85,13 +85,7 @@ def _put_headline(found: Headline) -> None:
         "green",
     )
     if missing.planned > missing.measured:
-        bounds = ""
-        if missing.worst is not None and missing.best is not None:
-            bounds = (
-                f"; were they all the worst or the best, it would be {number(missing.worst)} or"
-                f" {number(missing.best)}"
-            )
-        put_wrapped(f"{missing.planned - missing.measured} without it: {lacking(missing)}{bounds}", "yellow")
+        put_wrapped(without_it(missing), "yellow")
 
 
 def _put_tasks(table: TaskTable) -> None:

@@ -11,6 +11,7 @@ from engine.figures import count
 from engine.report.words import score_in_words
 from engine.store.scores import Measured
 from engine.store.scoring_tally import not_judged_in_words, use_in_words
+from engine.text import cut
 
 if TYPE_CHECKING:
     from engine.control.scoring_report import ScoringReport
@@ -91,12 +92,7 @@ def put_episode(row: EpisodeRow) -> None:
     verdict = verdict_of(row)
     put(f"verdict: {verdict.text}", verdict.colour)
     for line, colour in _lines(row):
-        put(_cut(line), colour)
-
-
-def _cut(line: str) -> str:
-    left = len(line) - LONGEST_TOLD
-    return line if left <= 0 else f"{line[:LONGEST_TOLD]} [… {count(left, 'character')} left out]"
+        put(cut(line, LONGEST_TOLD), colour)
 
 
 def _lines(row: EpisodeRow) -> Iterator[tuple[str, str | None]]:

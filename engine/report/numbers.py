@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from engine.control.results import Results
 from engine.control.scoring_report import ScoringReport
-from engine.figures import HasInterval, count, interval, labelled, number
+from engine.figures import HasInterval, count, interval, labelled
 from engine.report.markup import Child, Html, el, figure, pointer, section, table
-from engine.report.words import lacking
+from engine.report.words import lacking, without_it
 from engine.statistics.intervals import Estimate
 from engine.statistics.kinds import is_bounded
 from engine.statistics.repeats import Repeats
@@ -48,15 +48,7 @@ def headline(results: Results, summary: SummaryHead) -> Html:
     )
     rest = None
     if missing.planned > missing.measured:
-        bounds = ""
-        if missing.worst is not None and missing.best is not None:
-            bounds = (
-                f"; were they all the worst or the best, it would be {number(missing.worst)} or"
-                f" {number(missing.best)}"
-            )
-        rest = el(
-            "p", f"{missing.planned - missing.measured} without it: {lacking(missing)}{bounds}", cls="note"
-        )
+        rest = el("p", without_it(missing), cls="note")
     return Html(el("section", *told, measured, rest, id="headline") + "\n")
 
 

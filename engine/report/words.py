@@ -23,6 +23,12 @@ def lacking(missing: Missingness) -> str:
     return ", ".join(f"{count} {kind}" for count, kind in counts if count) or "none"
 
 
+def without_it(missing: Missingness) -> str:
+    """``3 without it: 2 errored, 1 not run; were they all the worst or the best, it would be …``."""
+    left = missing.planned - missing.measured
+    return f"{left} without it: {lacking(missing)}{missing.bounds_in_words}"
+
+
 def score_in_words(score: Score) -> str:
     """``0.750, pass: it went straight there``; ``not measured (grader_timeout, may be tried again): …``."""
     if isinstance(score, Measured):

@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from engine.text import cut
+
 PASSING = 0.5
 """The score from which an episode passes where neither the judge's spec nor its reply says so."""
 
@@ -106,7 +108,7 @@ def _mark(said: Mapping[str, Any], what: str) -> Mark:
         raise NotAVerdict(f"the judge's reply has no number as {what}")
     if not 0 <= score <= 1:
         raise OffScale(f"the judge gave {_shown(score)} as {what}, where a number from 0 to 1 was asked for")
-    return Mark(abs(score + 0.0), _shortened(reason) if isinstance(reason, str) else "")
+    return Mark(abs(score + 0.0), cut(reason, LONGEST_REASON) if isinstance(reason, str) else "")
 
 
 def _is_finite(number: float) -> bool:
@@ -116,11 +118,6 @@ def _is_finite(number: float) -> bool:
 def _shown(number: float) -> str:
     """A number as it is, unless it is too long for a line."""
     return repr(number) if abs(number) < 1e20 else "a number beyond all measure"
-
-
-def _shortened(reason: str) -> str:
-    left = len(reason) - LONGEST_REASON
-    return reason if left <= 0 else f"{reason[:LONGEST_REASON]} [… {left} characters left out]"
 
 
 def _quoted(text: str) -> str:

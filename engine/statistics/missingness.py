@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import reduce
 
+from engine.figures import number
 from engine.statistics.intervals import Interval
 from engine.statistics.kinds import is_rate
 from engine.statistics.rows import Row, both_graded, measured, settle
@@ -19,11 +20,10 @@ class Missingness:
     """Every planned episode once: measured + unmeasured + to_come + errored + cancelled + not_run == planned.
 
     measured: completed, with the metric as a finite number; unmeasured: completed without it; to_come: so
-    far, as it is still being scored. infra: those of
-    ``errored`` that the box failed. retried: episodes, whatever became of them, that ran again after an
-    attempt that had not completed. worst, best: the mean over all planned episodes if every one without a
-    number had the lowest, the highest value (Manski 1990, Am. Econ. Rev. 80:319-323); None where the metric's
-    range is not known.
+    far, as it is still being scored. infra: those of ``errored`` that the box failed. retried: episodes,
+    whatever became of them, that ran again after an attempt that had not completed. worst, best: the mean
+    over all planned episodes if every one without a number had the lowest, the highest value (Manski 1990,
+    Am. Econ. Rev. 80:319-323); None where the metric's range is not known.
     """
 
     metric: str
@@ -43,6 +43,16 @@ class Missingness:
     def lost(self) -> int:
         """Episodes that ended on their own and gave no number."""
         return self.errored + self.unmeasured
+
+    @property
+    def bounds_in_words(self) -> str:
+        """``; were they all the worst or the best, it would be 0.500 or 0.750``; empty where that is not
+        known."""
+        if self.worst is None or self.best is None:
+            return ""
+        return (
+            f"; were they all the worst or the best, it would be {number(self.worst)} or {number(self.best)}"
+        )
 
     @property
     def lost_share(self) -> float:

@@ -327,8 +327,7 @@ class SummaryHead(msgspec.Struct, kw_only=True):
     completed_count: every finished episode; error_count: those among them that errored. total_episodes:
     planned, or those that count where the run ended early. aggregate_by_task: task → metric → mean.
     nonfinite: metric → episodes in which it was not finite. scored: what came of their scoring, None of a run
-    that is not scored. result_digest: BLAKE2b-128 hex, the same at
-    every worker count.
+    that is not scored. result_digest: BLAKE2b-128 hex, the same at every worker count.
     """
 
     run_id: str

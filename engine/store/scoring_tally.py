@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from engine.figures import count
 from engine.store.records import EpisodeRow
 from engine.store.scores import Invalid, Measured, ModelUse, ScoringTally, Unmeasured, used_together
+from engine.text import cut
 
 LONGEST_WHY = 300
 
@@ -59,6 +60,4 @@ def _not_judged(row: EpisodeRow) -> Unmeasured | Invalid | None:
 def _words(failures: Sequence[Unmeasured | Invalid]) -> str:
     """The most frequent, on one line."""
     told = Counter(" ".join(str(failure.detail or "").split()) for failure in failures)
-    words = told.most_common(1)[0][0]
-    left = len(words) - LONGEST_WHY
-    return words if left <= 0 else f"{words[:LONGEST_WHY]} [… {count(left, 'character')} left out]"
+    return cut(told.most_common(1)[0][0], LONGEST_WHY)

@@ -105,12 +105,7 @@ def _headline(drawing: Drawing, found: Headline, width: int, *, over: bool) -> l
             ]
         ]
     if told := lacking(missing, over=over):
-        bounds = ""
-        if missing.worst is not None and missing.best is not None and shown is not None:
-            bounds = (
-                f"; were they all the worst or the best, it would be {number(missing.worst)} or"
-                f" {number(missing.best)}"
-            )
+        bounds = missing.bounds_in_words if shown is not None else ""
         text = f"{missing.planned - missing.measured} without it: {told}{bounds}"
         style = drawing.warn if missing.lost or missing.cancelled else drawing.dim
         lines += [[(line, style)] for line in wrapped(text, width)]
