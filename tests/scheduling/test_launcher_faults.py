@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from engine.scheduling.launchers import closing, spawning
+from engine.scheduling.launchers import closing, local, spawning
 from engine.scheduling.launching import RunEnd
 from engine.store.atomic import write_json
 from engine.store.attempts import Attempt
