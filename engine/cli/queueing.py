@@ -46,6 +46,19 @@ def scheduling_options(function: F) -> F:
             metavar="RUN",
             help="Start once RUN has completed. May be repeated.",
         ),
+        click.option(
+            "--on",
+            default="",
+            metavar="slurm[:PARTITION]",
+            help="On a Slurm cluster that sees this root (default: this machine).",
+        ),
+        click.option(
+            "--nodes",
+            type=int,
+            default=1,
+            metavar="N",
+            help="Split over N nodes of the cluster, with -w workers on each.",
+        ),
     ]
     for option in reversed(options):
         function = option(function)
@@ -59,7 +72,12 @@ def apply_scheduling(control: Control, request: StartRequest, options: dict[str,
     request.priority = options["priority"]
     request.gpus = parse_gpus(options["gpus"])
     request.depends_on = [control.show(run).run_id for run in options["depends_on"]]
+    request.on, request.nodes = options["on"], options["nodes"]
     workers = parse_workers(options["workers"])
+    if workers is None and request.on:
+        raise click.BadParameter(
+            "is what fits on this machine: give a number with --on", param_hint="-w auto"
+        )
     request.worker_count = workers if workers is not None else most_workers(control, request)
 
 

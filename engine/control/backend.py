@@ -19,12 +19,18 @@ import msgspec
 from engine.control import taking_up
 from engine.control.cancelling import Cancelling
 from engine.control.notices import Notices
-from engine.control.reports import ConflictError, ControlError, NoBackendError
+from engine.control.reports import ConflictError, ControlError, NoBackendError, RefusedError
 from engine.control.rescoring import reopen_to_complete
 from engine.control.resuming import kept_on_failure
 from engine.control.waiting_notes import WaitingNotes
+from engine.graph.model import Problem
 from engine.scheduling.calibration import Calibration
+from engine.scheduling.elsewhere import ask_of
 from engine.scheduling.jobs import QueuedJob
+from engine.scheduling.launchers.local import LocalLauncher
+from engine.scheduling.launchers.routing import RoutingLauncher
+from engine.scheduling.launchers.slurm.commands import SlurmError, SlurmSilentError
+from engine.scheduling.launchers.slurm.launcher import SlurmLauncher
 from engine.scheduling.launching import Launcher
 from engine.scheduling.ledger import Ledger
 from engine.scheduling.machine import Machine
@@ -90,10 +96,11 @@ class Backend:
         # What is only thought takes nothing from the other backends of this host.
         self._ledger = ledger or (None if machine else Ledger())
         self._sampler = BackgroundSampler(machine or LocalMachine(outputs))
+        self._slurm = SlurmLauncher(root, settings, fold_rows)
         self.scheduler = Scheduler(
             self.queue,
             calibration,
-            launcher or self._local_launcher(),
+            launcher or RoutingLauncher(self._local_launcher(), self._slurm),
             self._sampler.observe,
             self._status_of,
             policy=Policy.of(settings.admission),
@@ -175,6 +182,20 @@ class Backend:
         reasons = self.scheduler.decisions.waiting
         return {run_id: reason for run_id, reason in reasons.items() if run_id in queued | let_in}
 
+    def ask_cluster(self, spec: Spec) -> None:
+        """Whether such a run could ever start there. RefusedError where not, or where there is no cluster;
+        one that does not answer is asked again when the run is submitted to it."""
+        job = QueuedJob.of(spec, spec.created_at)
+        with self.reading() as scheduler:
+            ask = ask_of(job.on, job.nodes, job.need.worker_count, scheduler.estimate(job.need))
+        try:
+            self._slurm.could_run(ask)
+        except SlurmSilentError as error:
+            log.warning("%s", error)
+        except SlurmError as error:
+            remedy = "ask for less, or set [slurm] in evaltower.toml; evaltower doctor tells what there is"
+            raise RefusedError([Problem("cluster", "on", str(error), remedy)]) from None
+
     def refuse_if_closed(self) -> None:
         """NoBackendError where nothing is taken in any more."""
         if self.ending.is_set():
@@ -217,6 +238,7 @@ class Backend:
     def close(self, *, ended: bool = False) -> None:
         """End what it has of its own: not the runs, not the lock. ``ended``: say that nobody goes on."""
         self._sampler.close()
+        self._slurm.close()
         if self._ledger is not None:
             self._ledger.close()
         if ended:
@@ -244,8 +266,7 @@ class Backend:
         self.record = msgspec.structs.replace(self.record, **changes)
         write_backend(self.root, self.record)
 
-    def _local_launcher(self) -> Launcher:
-        from engine.scheduling.launchers.local import LocalLauncher
+    def _local_launcher(self) -> LocalLauncher:
         from engine.scheduling.launchers.servers import ServerLauncher
         from engine.scheduling.launchers.spawning import Graces
 

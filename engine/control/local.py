@@ -60,11 +60,7 @@ class LocalControl(Reader):
         return self._submit(plan_run(self.root, request))
 
     def _submit(self, plan: RunPlan, kind: Literal["run", "play"] = "run") -> str:
-        need = Need.of(spec_of(plan))
-        with self._backend.reading() as scheduler:
-            reason = scheduler.forecast(need).refused
-        if reason:
-            raise RefusedError([Problem(reason.code, "scheduling", reason.text, "ask for less")])
+        self._refuse_what_never_fits(plan)
         try:
             run, spec = write_run(self.root, plan, kind)
         except OSError as error:
@@ -76,6 +72,16 @@ class LocalControl(Reader):
             raise
         self._tell_what_scoring_lacks(spec)
         return run.run_id
+
+    def _refuse_what_never_fits(self, plan: RunPlan) -> None:
+        if plan.scheduling.on:
+            self._backend.ask_cluster(spec_of(plan))
+            return
+        need = Need.of(spec_of(plan))
+        with self._backend.reading() as scheduler:
+            reason = scheduler.forecast(need).refused
+        if reason:
+            raise RefusedError([Problem(reason.code, "scheduling", reason.text, "ask for less")])
 
     def cancel(self, run: str, grace_sec: float | None = None) -> CancelReport:
         found = self.find(run)

@@ -80,6 +80,8 @@ def plan_run(root: Path, request: StartRequest) -> RunPlan:
             priority=request.priority,
             gpus=tuple(request.gpus),
             depends_on=tuple(depends_on),
+            on=request.on,
+            nodes=request.nodes,
         ),
         scoring=scoring,
     )

@@ -7,12 +7,13 @@ from typing import Any, Literal
 import msgspec
 
 from engine.scheduling.need import Priority
-from engine.store.records import JobKind, RunStatus
+from engine.store.records import ClusterNote, JobKind, RunStatus
 
 
 class QueuedRun(msgspec.Struct, kw_only=True):
     """A run that waits. position: from 1. code and reason: why, as a word of the scheduler and in words with
-    numbers. marginal_vram_mb: as declared. estimate_mb: resource → MB. Both are None where unknown.
+    numbers. marginal_vram_mb: as declared. estimate_mb: resource → MB. Both are None where unknown. on: where
+    it is to run; cluster: where it waits there already, behind all that wait here.
     """
 
     run_id: str
@@ -30,12 +31,14 @@ class QueuedRun(msgspec.Struct, kw_only=True):
     depends_on: list[str] = []
     kind: JobKind = "run"
     estimate_mb: dict[str, float | None] = {}
+    on: str = ""
+    cluster: ClusterNote | None = None
 
 
 class RunningRun(msgspec.Struct, kw_only=True):
     """A run that was let in. pid: of its shim; None while it waits for a server. admit_charges, admit_basis:
     resource → MB, and where that figure comes from. gpus: UUIDs. marginal_vram_mb: as declared, None where it
-    was not."""
+    was not. cluster: where on one it runs; None is this machine."""
 
     run_id: str
     graph_name: str
@@ -52,6 +55,7 @@ class RunningRun(msgspec.Struct, kw_only=True):
     worker_count: int = 1
     marginal_vram_mb: float | None = None
     exclusive_gpu: bool = False
+    cluster: ClusterNote | None = None
 
 
 class QueueReport(msgspec.Struct, kw_only=True):

@@ -36,16 +36,21 @@ def queue_report(backend: Backend) -> QueueReport:
         waiting, estimates = backend.waiting(), scheduler.estimates()
         report = QueueReport(
             queued=[
-                _queued(backend, job, position, estimates[job.run_id])
+                _queued(backend, job, position, mb_of(estimates[job.run_id]))
                 for position, job in enumerate(queue.jobs, start=1)
             ],
-            running=[_running(backend, run) for run in scheduler.tenants.runs.values()],
+            running=[_running(backend, run) for run in scheduler.tenants.runs.values() if not run.waits],
             paused=queue.paused,
             playing=scheduler.playing,
         )
         for run in report.queued:
             if reason := waiting.get(run.run_id):
                 run.code, run.reason = reason.code, reason.text
+        away = [run for run in scheduler.tenants.runs.values() if run.waits]
+        report.queued += [
+            _waiting_elsewhere(backend, run, position)
+            for position, run in enumerate(away, start=len(report.queued) + 1)
+        ]
         if accounts is not None:
             _tell_memory(report, accounts, scheduler.tenants)
     return report
@@ -83,7 +88,9 @@ def pools_of(accounts: Accounts) -> Iterable[Pool]:
     return found.values()
 
 
-def _queued(backend: Backend, job: QueuedJob, position: int, estimate: Estimate) -> QueuedRun:
+def _queued(
+    backend: Backend, job: QueuedJob, position: int, estimate_mb: dict[str, float | None]
+) -> QueuedRun:
     run = RunDir(runs_folder(backend.root) / job.run_id)
     return QueuedRun(
         run_id=job.run_id,
@@ -98,8 +105,19 @@ def _queued(backend: Backend, job: QueuedJob, position: int, estimate: Estimate)
         exclusive_gpu=job.need.exclusive_gpu,
         depends_on=list(job.depends_on),
         kind=job.kind,
-        estimate_mb=mb_of(estimate),
+        estimate_mb=estimate_mb,
+        on=job.on,
     )
+
+
+def _waiting_elsewhere(backend: Backend, run: Run, position: int) -> QueuedRun:
+    entry, cluster = run.entry, _job(RunDir(runs_folder(backend.root) / run.run_id)).cluster
+    ask = entry.start.ask
+    queued = _queued(backend, entry.job, position, {"ram": ask.run.mem_mb} if ask else {})
+    queued.cluster = cluster
+    if run.waits is not None:
+        queued.code, queued.reason = run.waits.code, run.waits.text
+    return queued
 
 
 def _running(backend: Backend, run: Run) -> RunningRun:
@@ -121,6 +139,7 @@ def _running(backend: Backend, run: Run) -> RunningRun:
         worker_count=entry.start.workers,
         marginal_vram_mb=entry.job.need.marginal_vram_mb,
         exclusive_gpu=entry.job.need.exclusive_gpu,
+        cluster=job.cluster,
     )
 
 

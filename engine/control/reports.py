@@ -83,7 +83,9 @@ class StartRequest(EvalRequest, kw_only=True):
 
     marginal_vram_mb: what it takes of a card's memory; None is unknown, 0 is no card. exclusive_gpu: alone on
     its card. gpus: UUIDs or labels of the cards to give it, all of them; [] is one of the scheduler's choice.
-    depends_on: runs that must complete first. scoring: see scoring.md; {} is what the file beside the saved
+    depends_on: runs that must complete first. on: "" is this machine, else a cluster, ``slurm`` or
+    ``slurm:PARTITION``; nodes: over so many of its nodes the run is split, with ``worker_count`` workers on
+    each. scoring: see scoring.md; {} is what the file beside the saved
     graph says, where there is one. caller_secrets: those that are set where the caller stands, by the names
     of their variables; one of them that the run needs and would not have is a reason against the start.
     trust_hooks: the graph's hooks may run their commands, now and later. The last three are those of Sources.
@@ -95,6 +97,8 @@ class StartRequest(EvalRequest, kw_only=True):
     priority: Priority = "normal"
     gpus: list[str] = msgspec.field(default_factory=list)
     depends_on: list[str] = msgspec.field(default_factory=list)
+    on: str = ""
+    nodes: int = 1
     scoring: dict[str, Any] = msgspec.field(default_factory=dict)
     caller_secrets: list[str] = msgspec.field(default_factory=list)
     trust_hooks: bool = False

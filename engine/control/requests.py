@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -12,7 +13,8 @@ from engine.store.records import identity_of
 from engine.store.rundir import RUN_ID
 from engine.store.runs import RunNotFoundError, find_run
 
-MOST_WORKERS, MOST_EPISODES, MOST_MB = 4096, 10**7, 1e7
+MOST_WORKERS, MOST_NODES, MOST_EPISODES, MOST_MB = 4096, 1024, 10**7, 1e7
+_PARTITION = re.compile(r"[\w.-]+(,[\w.-]+)*")
 LONGEST_LABEL = 100
 """Beyond these a number is a slip, and would only be found out by what it costs."""
 
@@ -24,6 +26,7 @@ def request_problems(request: StartRequest) -> list[Problem]:
         *_episode_problems(request),
         *_selector_problems(request),
         *_label_problems(request.label),
+        *_cluster_problems(request),
         *sources_problems(request.sources),
     ]
 
@@ -72,9 +75,32 @@ def _selector_problems(request: StartRequest) -> list[Problem]:
     ]
 
 
+def _cluster_problems(request: StartRequest) -> list[Problem]:
+    """What a run on a cluster, or on none, cannot ask for."""
+    kind, colon, partition = request.on.partition(":")
+    if not request.on:
+        if request.nodes == 1:
+            return []
+        return [_problem("nodes", f"is {request.nodes}", "a run on this machine has one: add --on slurm")]
+    problems = []
+    if kind != "slurm" or (colon and not _PARTITION.fullmatch(partition)):
+        problems.append(_problem("on", f"is {request.on!r}", "it is slurm or slurm:PARTITION"))
+    if request.nodes > 1 and request.until_width is not None:
+        told = "cannot end a run early that is split over nodes"
+        problems.append(_problem("until_width", told, "leave it out, or run on one node"))
+    if request.gpus:
+        told = "name cards of this machine, and the cluster gives its own"
+        problems.append(_problem("gpus", told, "leave them out, or set [slurm] gres"))
+    if request.servers:
+        told = "name servers that a node of the cluster may not reach"
+        problems.append(_problem("servers", told, "leave them out: shared nodesets get servers there"))
+    return problems
+
+
 def _number_problems(request: StartRequest) -> list[Problem]:
     whole: dict[str, tuple[int | None, int, int]] = {
         "worker_count": (request.worker_count, 1, MOST_WORKERS),
+        "nodes": (request.nodes, 1, MOST_NODES),
         "episode_count": (request.episode_count, 1, MOST_EPISODES),
         "start_episode_index": (request.start_episode_index, 0, MOST_EPISODES),
         "retries": (request.retries, 0, 1000),

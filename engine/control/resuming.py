@@ -12,7 +12,7 @@ from engine.control.reports import ConflictError, ControlError, StillAliveError
 from engine.scheduling.reasons import duration
 from engine.store.atomic import write_bytes, write_json
 from engine.store.process_identity import identity, is_alive, is_here
-from engine.store.records import Job, Spec, Summary, now_iso
+from engine.store.records import ClusterNote, Job, Spec, Summary, now_iso
 from engine.store.rundir import RunDir, RunDirError
 from engine.store.runs import read_rows, view_run
 
@@ -22,8 +22,16 @@ QUIET_SEC = 600.0
 
 def refuse_to_touch(run: RunDir) -> None:
     """StillAliveError where something may still write the run's files, or nobody here can tell."""
+    if run.is_done():
+        return
+    if note := _on_cluster(run):
+        number = f", job {note.job_id}" if note.job_id else ""
+        raise StillAliveError(
+            f"run {run.run_id} is with {note.on}{number}: cancel it first; a backend of this root sees how it"
+            " ends there"
+        )
     process = last_process(run)
-    if process is None or run.is_done():
+    if process is None:
         return
     if is_alive(process):
         raise StillAliveError(f"run {run.run_id} is alive: process {process.pid}")
@@ -64,6 +72,13 @@ def kept_on_failure(run: RunDir) -> Iterator[None]:
             with suppress(OSError):
                 write_bytes(path, content)
         raise
+
+
+def _on_cluster(run: RunDir) -> ClusterNote | None:
+    with suppress(RunDirError):
+        job = run.read_job()
+        return job.cluster if job.state == "started" else None
+    return None
 
 
 def _write(run: RunDir, job: Job, summary: Summary, errors: bool) -> None:

@@ -88,6 +88,9 @@ def reconcile(root: Path, queue: Queue, notices: Notices) -> None:
         if job.state == "queued" and _is_of_this_host(job.process):
             queue.submit(QueuedJob.of(spec, job.submitted_at, job.kind))
             queued.append(run_id)
+        elif job.state == "started" and job.cluster is not None:
+            queue.admit([_admitted(spec, job)], [])
+            adopted.append(run_id)
         elif job.state == "queued" or job.process is None or not is_here(job.process):
             continue
         elif is_alive(job.process) or _has_begun(run, job):
@@ -145,7 +148,7 @@ def _leave_what_runs_elsewhere(root: Path, queue: Queue, notices: Notices) -> No
 
 def _leave_or_end(run: RunDir, job: Job, why: RunDirError, notices: Notices) -> None:
     """What to do about a run in no queue whose spec cannot be read."""
-    if job.state == "ended" or not _is_of_this_host(job.process):
+    if job.state == "ended" or job.cluster is not None or not _is_of_this_host(job.process):
         return
     if job.state == "started" and (job.process is None or not is_here(job.process)):
         return

@@ -12,6 +12,7 @@ from functools import partial
 
 from engine.scheduling.accounts import Accounts, Neighbours, emptied, open_accounts
 from engine.scheduling.attribution import NOTHING_SEEN, Usage
+from engine.scheduling.elsewhere import start_elsewhere
 from engine.scheduling.estimates import Estimate
 from engine.scheduling.holds import Hold
 from engine.scheduling.jobs import QueuedJob
@@ -104,6 +105,9 @@ class _Round:
     def consider(self, job: QueuedJob, behind: Sequence[QueuedJob]) -> None:
         """Start it, refuse it, or say why it waits. ``behind``: those that may start after it."""
         estimate = self._state.estimates[job.run_id]
+        if job.on:
+            self._send_away(job, estimate)
+            return
         same = _same(job, estimate)
         if same not in self._never:
             self._never[same] = never_fits(request_for("", job.need, estimate, self._bare), self._bare)
@@ -115,6 +119,13 @@ class _Round:
             self._wait(job, estimate, found)
         else:
             self._place(job, estimate, behind)
+
+    def _send_away(self, job: QueuedJob, estimate: Estimate) -> None:
+        """To the cluster, whose queue it waits in, whatever goes on here."""
+        if self._closed is not None and self._closed.code in ("queue_paused", "disk_low"):
+            self._made.waiting[job.run_id] = self._closed
+        else:
+            self._made.starts.append(start_elsewhere(job, estimate))
 
     def _closed_to(self, job: QueuedJob) -> Reason | None:
         """One that takes next to nothing starts beside those of which nobody knows yet what they take."""
@@ -174,8 +185,9 @@ def _same(job: QueuedJob, estimate: Estimate) -> _Same:
 
 
 def _largest(estimates: Mapping[str, Estimate], behind: Sequence[QueuedJob], most_mb: float) -> float:
-    """The largest known need of a card among the jobs ``behind`` that is not above ``most_mb``."""
-    figures = (part.vram for job in behind for part in estimates[job.run_id].parts if part.vram)
+    """The largest known need of a card here among the jobs ``behind`` that is not above ``most_mb``."""
+    staying = (job for job in behind if not job.on)
+    figures = (part.vram for job in staying for part in estimates[job.run_id].parts if part.vram)
     needs = (figure.mb + figure.margin_mb for figure in figures)
     return max((mb for mb in needs if mb <= most_mb), default=0.0)
 

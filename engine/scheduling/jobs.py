@@ -26,7 +26,7 @@ class QueuedJob(msgspec.Struct, frozen=True, kw_only=True):
     since when nothing but room keeps it; None while something else does. not_before: after a failure, when it
     may be tried again. failures: how often the box failed it; failure: how, the last time. retries: how often
     it may. timeout_sec: wall seconds that it may run. kind: ``score`` plays nothing, and starts beside
-    others.
+    others. on, nodes: the cluster that it goes to, and how many of its nodes; "" is this machine.
     """
 
     run_id: str
@@ -44,6 +44,8 @@ class QueuedJob(msgspec.Struct, frozen=True, kw_only=True):
     not_before: float | None = None
     timeout_sec: float | None = None
     kind: JobKind = "run"
+    on: str = ""
+    nodes: int = 1
 
     @classmethod
     def of(cls, spec: Spec, submitted_at: str, kind: JobKind = "run") -> QueuedJob:
@@ -61,6 +63,8 @@ class QueuedJob(msgspec.Struct, frozen=True, kw_only=True):
             retries=spec.eval.retries,
             timeout_sec=None if scored else spec.eval.timeout_sec,
             kind=kind,
+            on="" if scored else asked.on,
+            nodes=1 if scored else asked.nodes,
         )
 
     def blocked(self, outcomes: Mapping[str, RunStatus], now: float) -> Reason | None:

@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from engine.scheduling.jobs import QueuedJob
+from engine.scheduling.reasons import Reason
 from engine.scheduling.starts import Seated, Start
 
 
@@ -27,13 +28,14 @@ class RunEnd(msgspec.Struct, frozen=True):
 
 
 class RunState(msgspec.Struct, frozen=True):
-    """A run that was started. pid: of the process above all of its, while there is one. working: an episode
-    has begun to step.
+    """A run that was started. pid: of the process above all of its, while there is one on this machine.
+    working: an episode has begun to step. waits: why it has not begun, on a cluster that has it.
     """
 
     pid: int
     working: bool = False
     end: RunEnd | None = None
+    waits: Reason | None = None
 
 
 class ServerState(msgspec.Struct, frozen=True):

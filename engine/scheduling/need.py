@@ -17,7 +17,8 @@ class Scheduling(msgspec.Struct, frozen=True, kw_only=True):
     """``scheduling`` of spec.json. marginal_vram_mb: None is not known, 0 is no GPU.
 
     gpus: UUIDs or labels of the cards to give it, all of them; none is one card of the scheduler's choice.
-    depends_on: runs that must complete first.
+    depends_on: runs that must complete first. on: "" is this machine, else ``slurm`` or ``slurm:PARTITION``;
+    nodes: over so many of its nodes the run is split.
     """
 
     marginal_vram_mb: float | None = None
@@ -25,6 +26,8 @@ class Scheduling(msgspec.Struct, frozen=True, kw_only=True):
     priority: Priority = "normal"
     gpus: tuple[str, ...] = ()
     depends_on: tuple[str, ...] = ()
+    on: str = ""
+    nodes: int = 1
 
 
 class Need(msgspec.Struct, frozen=True, kw_only=True):

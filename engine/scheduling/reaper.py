@@ -113,7 +113,10 @@ class Reaper:
     def _look_at_run(self, run: Run, state: RunState | None, now: float) -> None:
         end = state.end if state else RunEnd("infra", _LOST)
         if state and not end:
-            run.pid = state.pid
+            run.pid = state.pid or None
+            run.waits = state.waits
+            if state.waits:  # its time counts from when it begins
+                run.watch.started_at = now
         if state and state.working and run.watch.working_since is None:
             run.watch.working_since = now
         limit = run.entry.job.timeout_sec

@@ -26,6 +26,8 @@ Code = Literal[
     "fair_wait",
     "server_ending",
     "server_loading",
+    "cluster_queue",
+    "cluster_silent",
     "infeasible",
 ]
 

@@ -30,9 +30,36 @@ class Seated(msgspec.Struct, frozen=True, kw_only=True):
     lender: str = ""
 
 
+class JobAsk(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of one node of a cluster. workers: environment workers that need CPUs there."""
+
+    mem_mb: float
+    gpus: int = 0
+    workers: int = 0
+
+
+class ClusterAsk(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked of a cluster. on: ``slurm`` or ``slurm:PARTITION``. nodes: over so many the run is split,
+    each with what ``run`` says. servers: nodeset → of the job that serves it."""
+
+    on: str
+    nodes: int
+    run: JobAsk
+    servers: Mapping[str, JobAsk] = {}
+
+    @property
+    def partition(self) -> str:
+        return partition_of(self.on)
+
+
+def partition_of(on: str) -> str:
+    """The partition of ``slurm:PARTITION``; "" is the default one."""
+    return on.partition(":")[2]
+
+
 class Start(msgspec.Struct, frozen=True, kw_only=True):
     """An admission. servers: all that the run uses. basis: ``vram`` and ``ram`` → where the run's figure
-    comes from, None where there is none.
+    comes from, None where there is none. ask: of the cluster that it goes to; None is this machine.
     """
 
     run_id: str
@@ -42,6 +69,7 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     cold: bool
     exclusive: bool
     workers: int
+    ask: ClusterAsk | None = None
 
 
 def book(start: Start, accounts: Accounts) -> None:

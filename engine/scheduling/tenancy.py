@@ -10,6 +10,7 @@ from engine.scheduling.calibration import Peak
 from engine.scheduling.jobs import Admitted, LoadedServer
 from engine.scheduling.machine import RAM, Root, Sample
 from engine.scheduling.need import Claim, Tenant
+from engine.scheduling.reasons import Reason
 from engine.scheduling.watch import Watch
 
 DEPARTED_LONGEST_SEC = 60.0
@@ -19,13 +20,14 @@ DEPARTED_LONGEST_SEC = 60.0
 @dataclass
 class Run:
     """A run that was let in. launched: its process was started. pid: None before. learned: its peaks are in
-    the calibration."""
+    the calibration. waits: why it has not begun, on a cluster that has it."""
 
     entry: Admitted
     watch: Watch
     launched: bool = False
     learned: bool = False
     pid: int | None = None
+    waits: Reason | None = None
 
     @property
     def run_id(self) -> str:

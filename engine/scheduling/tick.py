@@ -280,6 +280,10 @@ class Scheduler:
                 self._launcher.stop_server(server.key)
                 server.ending = True
 
+    def estimate(self, need: Need) -> Estimate:
+        """What one such run is expected to take, with nothing of it running."""
+        return estimate(need, self._calibration)
+
     def estimates(self) -> dict[str, Estimate]:
         """What every queued run is expected to take; those that need the same share one estimate."""
         holdings, workers = self.tenants.holdings(self._clock()), self.tenants.workers

@@ -145,6 +145,21 @@ class EndedAs(msgspec.Struct, kw_only=True):
 JobKind = Literal["run", "score", "play"]
 
 
+class ClusterNote(msgspec.Struct, frozen=True, kw_only=True):
+    """Where on a cluster an attempt is. on: ``slurm`` or ``slurm:PARTITION``. job_id, state, reason, node: as
+    Slurm last told them, of several shards each one's, with commas. gpus: that it was given, of all nodes.
+    nodes: over so many it is split. why: in our words, where there is something to say."""
+
+    on: str
+    nodes: int = 1
+    job_id: str = ""
+    state: str = ""
+    reason: str = ""
+    node: str = ""
+    gpus: int = 0
+    why: str = ""
+
+
 class Job(msgspec.Struct, kw_only=True):
     """job.json: who runs it, and what was intended. Written by whoever starts the run, never by the run.
 
@@ -154,6 +169,7 @@ class Job(msgspec.Struct, kw_only=True):
     why it waits, in words. rerun_errors: what the box failed is played again, too. may_retry: where the box
     fails this attempt, the run is queued again. admit_charges: resource → MB. ended_as: of kind ``score``,
     which plays nothing. rescore: what is scored is scored again, too, and not only what waits for it.
+    cluster: of an attempt that was given to one; then ``process`` is None.
     """
 
     run_id: str
@@ -175,6 +191,7 @@ class Job(msgspec.Struct, kw_only=True):
     finished_at: str | None = None
     ended_as: EndedAs | None = None
     rescore: bool = False
+    cluster: ClusterNote | None = None
 
     @property
     def plays_as(self) -> Literal["run", "play"]:

@@ -156,6 +156,8 @@ def _can_go_on(run: RunDir) -> bool:
         job = run.read_job()
     except (RunDirError, OSError):
         return False
+    if job.state == "started" and job.cluster is not None:
+        return True  # a backend, this one or a later, sees how it ends there
     if job.state == "queued" or (job.process is not None and is_alive(job.process)):
         return True
     return job.process is not None and is_here(job.process) and live_backend(run.root) is not None

@@ -6,14 +6,17 @@ import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from engine.store.profile import Price, Profile, profile_problems
+from engine.store.slurm_settings import SlurmSettings
 from engine.store.wording import told
 
 FILE = "evaltower.toml"
+
+T = TypeVar("T", bound=msgspec.Struct)
 
 AboveZero = Annotated[float, msgspec.Meta(gt=0)]
 ZeroOrMore = Annotated[float, msgspec.Meta(ge=0)]
@@ -58,7 +61,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     profiles: dict[str, Profile] = {}
     experiments: dict[str, Experiment] = {}
-    slurm: dict[str, Any] = {}
+    slurm: SlurmSettings = SlurmSettings()
     keys: dict[str, Any] = {}
     ui: dict[str, Any] = {}
     admission: Admission = Admission()
@@ -79,8 +82,9 @@ def read_settings(root: Path) -> Settings:
         raise SettingsError(problems)
     profiles = _profiles(tables.pop("profiles", {}), root)
     experiments = _experiments(tables.pop("experiments", {}))
-    admission = _admission(tables.pop("admission", {}))
-    return Settings(profiles=profiles, experiments=experiments, admission=admission, **tables)
+    admission = _section("admission", tables.pop("admission", {}), Admission)
+    slurm = _section("slurm", tables.pop("slurm", {}), SlurmSettings)
+    return Settings(profiles=profiles, experiments=experiments, admission=admission, slurm=slurm, **tables)
 
 
 def _profiles(tables: Mapping[str, Any], root: Path) -> dict[str, Profile]:
@@ -115,15 +119,15 @@ def _experiments(tables: Mapping[str, Any]) -> dict[str, Experiment]:
     return experiments
 
 
-def _admission(table: Mapping[str, Any]) -> Admission:
-    problems = _unknown(table, Admission, "[admission]", "key")
+def _section(name: str, table: Mapping[str, Any], record: type[T]) -> T:
+    problems = _unknown(table, record, f"[{name}]", "key")
     try:
-        admission = msgspec.convert(table, Admission)
+        section = msgspec.convert(table, record)
     except msgspec.ValidationError as error:
-        problems.append(f"[admission] {told(error, Admission)}")
+        problems.append(f"[{name}] {told(error, record)}")
     if problems:
         raise SettingsError(problems)
-    return admission
+    return section
 
 
 def _problems(name: str, table: Any, root: Path) -> list[str]:

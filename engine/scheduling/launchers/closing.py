@@ -23,12 +23,21 @@ from engine.store.runs import read_rows
 
 log = logging.getLogger(__name__)
 
+RUN_PROCESS = "engine.evaluation"
+
+CANCELLED = "cancelled"
+"""The reason of a launcher's ``stop_run`` that makes no error of the run."""
+
 Fold = Callable[[Summary, Sequence[EpisodeRow]], None]
 """Makes a summary's numbers those of its rows."""
 
 
 def close_off(
-    run: RunDir, job: Job, status: Literal["cancelled", "error", "aborted"], error: str | None, fold: Fold
+    run: RunDir,
+    job: Job,
+    status: Literal["completed", "cancelled", "error", "aborted"],
+    error: str | None,
+    fold: Fold,
 ) -> None:
     """End a run as ``status`` with the rows that it has; one that was only scored again, as it had ended
     before. From the first write on, no process of it may write.

@@ -28,11 +28,6 @@ from engine.store.settings import Admission
 
 log = logging.getLogger(__name__)
 
-RUN_PROCESS = "engine.evaluation"
-
-CANCELLED = "cancelled"
-"""The reason of :meth:`LocalLauncher.stop_run` that makes no error of the run."""
-
 
 class Servers(Protocol):
     """Whoever starts shared servers, by their key. See :class:`engine.scheduling.launching.Launcher`."""
@@ -67,7 +62,7 @@ class LocalLauncher:
 
     def start_run(self, job: QueuedJob, start: Start) -> None:
         """One that has ended, or is to end, is not started: the next poll tells its end."""
-        run = self._run(job.run_id)
+        run = self.run(job.run_id)
         self._forget(job.run_id)
         try:
             record, urls = run.read_job(), run.read_shared_urls()
@@ -87,7 +82,7 @@ class LocalLauncher:
         try:
             spawned = spawn_shim(
                 attempt,
-                [sys.executable, "-m", RUN_PROCESS, "--run-dir", str(run.path)],
+                [sys.executable, "-m", closing.RUN_PROCESS, "--run-dir", str(run.path)],
                 graces=self._graces,
                 mark=_mark(record),
                 cwd=self._root,
@@ -101,10 +96,10 @@ class LocalLauncher:
 
     def stop_run(self, run_id: str, why: str, grace_sec: float | None = None) -> None:
         """Raises OSError where there are no open files, not even those that are kept back for this."""
-        self._spares.use_if_needed(lambda: self._stop(self._run(run_id), why, grace_sec))
+        self._spares.use_if_needed(lambda: self._stop(self.run(run_id), why, grace_sec))
 
     def end_unstarted(self, run_id: str, status: Literal["cancelled", "error"], why: str) -> None:
-        run = self._run(run_id)
+        run = self.run(run_id)
         try:
             record = run.read_job()
         except RunDirError as error:
@@ -132,7 +127,7 @@ class LocalLauncher:
         processes = Processes.read() if runs else Processes({})
         for run_id in self._ends.keys() - set(runs):
             self._forget(run_id)
-        states = {run_id: self._state(self._run(run_id), processes) for run_id in runs}
+        states = {run_id: self._state(self.run(run_id), processes) for run_id in runs}
         return {run_id: state for run_id, state in states.items() if state}
 
     def _state(self, run: RunDir, processes: Processes) -> RunState | None:
@@ -246,7 +241,8 @@ class LocalLauncher:
         self._intents.pop(run_id, None)
         self._working.discard(run_id)
 
-    def _run(self, run_id: str) -> RunDir:
+    def run(self, run_id: str) -> RunDir:
+        """The folder of a run."""
         return RunDir(runs_folder(self._root) / run_id)
 
 
@@ -301,4 +297,4 @@ def _note_shim(run: RunDir, record: Job, tree: Tree) -> None:
 
 def _intend(record: Job, why: str) -> None:
     record.cancel_requested_at = now_iso()
-    record.stop_reason = "" if why == CANCELLED else why
+    record.stop_reason = "" if why == closing.CANCELLED else why

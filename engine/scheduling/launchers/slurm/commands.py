@@ -18,8 +18,16 @@ ANSWER_SEC = 30.0
 _FIELDS = ("%i", "%j", "%k", "%T", "%r", "%N", "%b", "%S", "%V", "%P")
 _SEPARATOR = "\x1f"
 
-_OURS = ("SQUEUE_", "SBATCH_", "SCANCEL_", "SINFO_", "SCONTROL_", "SLURM_TIME_FORMAT")
-"""What an operator may have set for his own eyes would change what is printed, or submitted."""
+_UNWANTED = (
+    "SQUEUE_",
+    "SBATCH_",
+    "SCANCEL_",
+    "SINFO_",
+    "SCONTROL_",
+    "SLURM_TIME_FORMAT",
+    "CUDA_VISIBLE_DEVICES",
+)
+"""What an operator may have set for himself would change what is printed, or submitted."""
 
 
 class SlurmError(Exception):
@@ -63,6 +71,10 @@ class Slurm:
         """Its job's number. SlurmRefusedError where it can never run; SlurmSilentError where nobody knows
         whether it was taken."""
         return self._run("sbatch", ["--parsable", str(script)]).strip().partition(";")[0]
+
+    def could_run(self, options: Sequence[str]) -> None:
+        """SlurmRefusedError where no node could ever take such a job. Submits nothing."""
+        self._run("sbatch", ["--test-only", *options, "--wrap=true"])
 
     def jobs(self) -> list[Listed]:
         """This user's jobs: those that wait or run, and those that ended in the last minutes."""
@@ -111,7 +123,7 @@ class Slurm:
         if path is None:
             where = self._folder or "PATH"
             raise SlurmError(f"{command} is not in {where}: install Slurm's client, or set [slurm] bin")
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith(_UNWANTED)}
         try:
             done = subprocess.run(
                 [path, *arguments],
