@@ -163,7 +163,7 @@ class ServerLauncher:
 
     def _is_leased(self, folder: ServerFolder) -> bool:
         own = str(self._root.resolve())
-        return any(lease.root != own for lease in living(folder))
+        return any(lease.root != own for lease in living(folder).values())
 
     def _tree(self, folder: ServerFolder, record: ServerRecord) -> Tree:
         """Its processes, those of the current attempt."""
