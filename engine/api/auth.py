@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from engine.api.errors import Handler
+from engine.store.atomic import temporary_beside
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +48,7 @@ def read_or_make_token(root: Path) -> str:
             log.warning("%s could be read by others: a new token replaces it", path)
     path.parent.mkdir(parents=True, exist_ok=True)
     token = secrets.token_urlsafe(32)
-    temporary = path.with_name(f".token.{os.getpid()}.tmp")
-    temporary.unlink(missing_ok=True)
+    temporary = temporary_beside(path)
     with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write(token + "\n")
     os.replace(temporary, path)

@@ -39,7 +39,7 @@ DELETED = ".deleted-"
 _DELETED = re.compile(re.escape(DELETED) + r".+-[0-9a-f]{8}")
 
 _FIRST_FILES = frozenset({"job.json", "spec.json", "shared_urls.json", "summary.json"})
-_TEMPORARY = re.compile(r"\.(job|spec|shared_urls|summary)\.json\.\d+\.\d+\.tmp")
+_TEMPORARY = re.compile(r"\.(job|spec|shared_urls|summary)\.json\..+\.tmp")
 
 
 def tell_the_past(

@@ -1,5 +1,6 @@
 """``python -m engine.evaluation --run-dir DIR``: one attempt at a run in its own process, or at scoring it
-again. Exit code 0: it completed."""
+again. ``--shard K/N``: of a run that is split over N machines, the part K, from 0. Exit code 0: it completed.
+"""
 
 from __future__ import annotations
 
@@ -35,15 +36,19 @@ def main() -> int:
     sys.stderr = _Stderr()
     parser = argparse.ArgumentParser(prog="python -m engine.evaluation", description=__doc__)
     parser.add_argument("--run-dir", type=Path, required=True, help="a run folder that holds spec.json")
+    parser.add_argument(
+        "--shard", type=_shard, metavar="K/N", help="play part K, from 0, of N; its files are in shards/K"
+    )
     arguments = parser.parse_args()
     logging.basicConfig(
         level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
     )
-    run = RunDir(arguments.run_dir.resolve())
+    shard, shards = arguments.shard or (None, 1)
+    run = RunDir(arguments.run_dir.resolve(), shard)
     try:
         fence = Fence.of_this_process(run)
         spec = run.read_spec()
-        status = asyncio.run(_go(run, spec, fence))
+        status = asyncio.run(_go(run, spec, fence, shards))
     except RunDirError as error:
         log.error("%s", error)
         return 2
@@ -60,10 +65,17 @@ def main() -> int:
     return 0 if status == "completed" else 1
 
 
-async def _go(run: RunDir, spec: Spec, fence: Fence) -> str:
+def _shard(text: str) -> tuple[int, int]:
+    number, slash, count = text.partition("/")
+    if slash and number.isdecimal() and count.isdecimal() and int(number) < int(count):
+        return int(number), int(count)
+    raise argparse.ArgumentTypeError(f"{text!r} is not K/N, a part K of N that are counted from 0, as in 0/2")
+
+
+async def _go(run: RunDir, spec: Spec, fence: Fence, shards: int) -> str:
     if fence.job().kind == "score":
         return await ScoreRun(run, spec, fence).go()
-    return await Run(run, spec, fence).go()
+    return await Run(run, spec, fence, shards).go()
 
 
 if __name__ == "__main__":

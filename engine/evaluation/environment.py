@@ -56,7 +56,8 @@ def describe(
 def command_line(spec: Spec, run: RunDir) -> str:
     """A shell line, for the root, that runs the same again from the frozen graph."""
     request = spec.eval
-    graph = run.graph.relative_to(run.root) if run.graph.is_relative_to(run.root) else run.graph
+    frozen = run.whole.graph
+    graph = frozen.relative_to(run.root) if frozen.is_relative_to(run.root) else frozen
     words = ["evaltower", "run", str(graph), "-w", str(request.worker_count), "--seed", str(request.seed)]
     if request.episode_indices is not None:
         words += ["--episodes", ",".join(map(str, request.episode_indices))]

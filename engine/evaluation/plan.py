@@ -10,7 +10,7 @@ from typing import Any
 
 from engine.components.seeds import episode_seed
 from engine.graph.splits import usual_split
-from engine.store.records import EvalRequest, Identity, identity_of
+from engine.store.records import EvalRequest, Identity, JobKind, identity_of
 
 
 class PlanError(Exception):
@@ -91,19 +91,30 @@ def plan_episodes(
     return planned
 
 
+def refuse_to_split(request: EvalRequest, kind: JobKind, shards: int) -> None:
+    """PlanError where so many shards could not come to what one process comes to."""
+    if shards > 1 and request.until_width is not None:
+        raise PlanError(
+            f"a run with --until-width cannot be split over {shards} nodes,"
+            " since its list is to be played from its beginning on: leave out one of the two"
+        )
+    if shards > 1 and kind == "play":
+        raise PlanError(f"a run that is played by hand cannot be split over {shards} nodes: play it on one")
+
+
 def useful_workers(n: int, asked: int, recycle_after: int | None) -> int:
     """Workers that get an episode: a group of ``recycle_after`` is never split between two."""
     return min(asked, -(-n // (recycle_after or 1)))
 
 
 def cut_chunks(n: int, workers: int, recycle_after: int | None) -> list[range]:
-    """Contiguous positions for each worker (empty where there are more workers than groups).
+    """Contiguous positions for each worker, or for each shard (empty where there are more than groups).
 
     A chunk begins only at a multiple of ``recycle_after``, where a fresh process begins for every N.
     """
     size = recycle_after or 1
     groups = -(-n // size)
-    edges = [min(n, (w * groups // workers) * size) for w in range(workers + 1)]
+    edges = [min(n, (w * groups // max(workers, 1)) * size) for w in range(workers + 1)]
     return [range(a, b) for a, b in itertools.pairwise(edges)]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.evaluation.plan import PlannedEpisode
-from engine.store.jsonl import read_records
+from engine.store.jsonl import read_with_lines
 from engine.store.pending import pending_summary
 from engine.store.records import EpisodeRow, Identity, Spec, Summary, now_iso
 from engine.store.rundir import RunDir, RunDirError
@@ -34,9 +34,7 @@ def read_earlier(
     run: RunDir, episodes: Sequence[tuple[PlannedEpisode, Path]], *, rerun_errors: bool
 ) -> Earlier:
     """The rows of the run's episodes, by the last line of each. Raises OSError."""
-    rows: dict[Identity, EpisodeRow] = {
-        row.identity: row for row in read_records(run.episode_rows, EpisodeRow)
-    }
+    rows = _last_rows(run)
     earlier, beyond = Earlier(), set()
     for planned, folder in episodes:
         row = rows.pop(planned.identity, None)
@@ -48,11 +46,26 @@ def read_earlier(
             earlier.finished[planned.position] = row
         else:
             earlier.unfinished[planned.position] = row
-    if rows:
+    if rows and run.shard is None:  # others are other shards'
         log.warning(
             "%d rows are of episodes that the run does not have any more: they do not count", len(rows)
         )
     return Earlier(earlier.finished, earlier.unfinished, frozenset(beyond))
+
+
+def _last_rows(run: RunDir) -> dict[Identity, EpisodeRow]:
+    """A shard's rows were gathered by the run before this attempt: what it has there of other lines than the
+    shard has written came later, as when the run was scored again."""
+    lines, own = set(), {}
+    for line, row in read_with_lines(run.episode_rows, EpisodeRow):
+        lines.add(line)
+        own[row.identity] = row
+    if run.shard is None:
+        return own
+    gathered = {
+        row.identity: (line, row) for line, row in read_with_lines(run.whole.episode_rows, EpisodeRow)
+    }
+    return own | {identity: row for identity, (line, row) in gathered.items() if line not in lines}
 
 
 def _is_finished(row: EpisodeRow, folder: Path, rerun_errors: bool) -> bool:
@@ -69,7 +82,8 @@ def reopened_summary(run: RunDir, spec: Spec) -> Summary:
     try:
         before = run.read_summary()
     except RunDirError as error:
-        log.warning("%s: it is made anew from episodes.jsonl", error)
+        if run.shard is None or run.summary.exists():  # nobody has written any for a shard that begins
+            log.warning("%s: it is made anew from episodes.jsonl", error)
         before = pending_summary(spec)
     return Summary(
         run_id=run.run_id,
@@ -85,5 +99,5 @@ def reopened_summary(run: RunDir, spec: Spec) -> Summary:
 def remove_leftovers(run: RunDir) -> None:
     """Remove temporary files of a run process that was killed in the middle of a write."""
     for name in (run.summary, run.progress, run.graph, run.scoring, run.environment, run.done, run.control):
-        for left in run.path.glob(f".{name.name}.*.tmp"):
+        for left in run.own.glob(f".{name.name}.*.tmp"):
             left.unlink(missing_ok=True)

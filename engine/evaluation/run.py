@@ -26,6 +26,7 @@ from engine.evaluation.plan import (
     cut_chunks,
     deal_groups,
     plan_request,
+    refuse_to_split,
     useful_workers,
 )
 from engine.evaluation.play import PlayGate
@@ -58,10 +59,14 @@ log = logging.getLogger(__name__)
 
 
 class Run:
-    """The run process's work, as the attempt of ``fence``. Use it once."""
+    """The run process's work, as the attempt of ``fence``. Use it once.
 
-    def __init__(self, run: RunDir, spec: Spec, fence: Fence) -> None:
+    ``shards``: over so many processes the run is split; this is the one that ``run`` says.
+    """
+
+    def __init__(self, run: RunDir, spec: Spec, fence: Fence, shards: int = 1) -> None:
         self._run = run
+        self._shards = shards
         self._spec = spec
         self._fence = fence
         self._request = spec.eval
@@ -178,6 +183,7 @@ class Run:
     async def _prepare(self) -> None:
         """Everything before the first episode: graph, servers, the list of episodes, the workers."""
         job = self._fence.job()
+        refuse_to_split(self._request, job.kind, self._shards)
         urls = self._run.read_shared_urls()
         call_sec = self._request.per_step_budget_sec or 0.0
         self._leases = await asyncio.to_thread(Leases, urls.values(), self._run.root, call_sec)
@@ -202,7 +208,9 @@ class Run:
         planned = plan_request(self._request, self._summary.config.split, metadata)
         await self._write_environment(self._hosts, loaded.chat)
         names = folder_names((e.index, task_of(dict(e.selectors)), e.repeat) for e in planned)
-        episodes = [(e, self._run.episodes / name) for e, name in zip(planned, names, strict=True)]
+        listed = [(e, self._run.episodes / name) for e, name in zip(planned, names, strict=True)]
+        together = common_multiple(self._hosts.recycled_after)
+        episodes = [listed[p] for p in cut_chunks(len(listed), self._shards, together)[self._run.shard or 0]]
         earlier = await asyncio.to_thread(read_earlier, self._run, episodes, rerun_errors=job.rerun_errors)
         self._recorder.show(activity="")
         self._staff(self._setting(loaded, metadata), self._hosts, episodes, earlier)
@@ -238,18 +246,20 @@ class Run:
         share = cut_chunks if self._stopper is None else deal_groups
         together = common_multiple(hosts.recycled_after)
         workers = useful_workers(len(episodes), 1 if self._gate else asked.worker_count, together)
+        first = (self._run.shard or 0) * asked.worker_count
         self._summary.total_episodes = len(episodes)
         self._summary.config.env_nodeset = setting.env.name if setting.env else None
         self._recorder.adopt([*earlier.unfinished.values(), *earlier.finished.values()])
         for number, chunk in enumerate(share(len(episodes), workers, together)):
-            progress = WorkerProgress(worker_id=number, episodes_total=len(chunk), since=now_iso())
+            progress = WorkerProgress(worker_id=first + number, episodes_total=len(chunk), since=now_iso())
             self._recorder.progress.workers.append(progress)
             if number:
                 hosts.add_worker()
+            own = [episodes[place] for place in chunk]
             worker = Worker(
                 setting,
                 progress,
-                [episodes[position] for position in chunk],
+                own,
                 earlier.finished,
                 hosts.own[number],
                 hosts.shared,
@@ -259,9 +269,9 @@ class Run:
                 self._scoring,
             )
             self._workers.append(worker)
-            for position in chunk:
-                if position in earlier.finished:
-                    worker.count(earlier.finished[position])
+            for planned, _ in own:
+                if planned.position in earlier.finished:
+                    worker.count(earlier.finished[planned.position])
         for planned, folder in episodes:
             if planned.position in earlier.finished:
                 self._scoring.take_up(planned.position, earlier.finished[planned.position], folder)

@@ -197,7 +197,7 @@ class ExitFile:
 
     def __init__(self, folder: str) -> None:
         self._path = f"{folder}/exit.json"
-        self._temporary = f"{folder}/.exit.json.{os.getpid()}.tmp"
+        self._temporary = _temporary(self._path)
         self._fd = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
         os.write(self._fd, b" " * _EXIT_BYTES)
 
@@ -212,7 +212,7 @@ class ExitFile:
 
 def claim(folder: str) -> bool:
     """Make shim.json, whole or not at all; False where somebody has."""
-    temporary = f"{folder}/.shim.json.{os.getpid()}.tmp"
+    temporary = _temporary(f"{folder}/shim.json")
     try:
         with open(temporary, "w", encoding="utf-8") as file:
             json.dump({"process": _identity()}, file)
@@ -225,6 +225,12 @@ def claim(folder: str) -> bool:
         with suppress(FileNotFoundError):
             os.unlink(temporary)
     return True
+
+
+def _temporary(path: str) -> str:
+    """A name beside it that no process has, whatever machine it is on."""
+    folder, _, name = path.rpartition("/")
+    return f"{folder}/.{name}.{os.urandom(8).hex()}.tmp"
 
 
 def now_iso() -> str:

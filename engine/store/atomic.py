@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import threading
+import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -45,7 +45,7 @@ def replacing(
     thing before the rename, and what it raises is passed on, as is what the block raises. Raises OSError that
     names ``path`` (a full disk among them); ``path`` is then as it was, and no temporary file is left.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+    temporary = temporary_beside(path)
     try:
         with open(temporary, "w+b", opener=partial(os.open, mode=mode)) as file:
             yield file
@@ -63,6 +63,12 @@ def replacing(
         raise
     if durable:
         fsync_folder(path.parent)
+
+
+def temporary_beside(path: Path) -> Path:
+    """A new name in the folder of ``path``, for what is to take its place: no other process has it, whatever
+    machine it is on."""
+    return path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
 
 
 def fsync_folder(folder: Path) -> None:

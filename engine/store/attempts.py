@@ -15,7 +15,7 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from engine.store.atomic import fsync_folder
+from engine.store.atomic import fsync_folder, temporary_beside
 from engine.store.process_identity import ProcessIdentity
 from engine.store.rundir import RunDirError, read_json
 from engine.store.strict_json import encode_indented
@@ -117,7 +117,7 @@ class Attempt:
         """Take the attempt, so that no shim ever starts it; False where a shim was quicker, or it is void
         already."""
         self.path.mkdir(parents=True, exist_ok=True)
-        temporary = self.path / f".shim.json.{os.getpid()}.tmp"
+        temporary = temporary_beside(self.path / "shim.json")
         try:
             temporary.write_bytes(encode_indented(ShimRecord(void=True)))
             os.link(temporary, self.path / "shim.json")

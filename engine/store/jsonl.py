@@ -66,9 +66,14 @@ def read_lines(path: Path) -> Iterator[bytes]:
 
 def read_records(path: Path, record: type[T]) -> Iterator[T]:
     """Each line as a ``record``. A line that is none (torn, then closed off) is logged and passed over."""
+    return (value for _, value in read_with_lines(path, record))
+
+
+def read_with_lines(path: Path, record: type[T]) -> Iterator[tuple[bytes, T]]:
+    """The same with the line itself before each."""
     decoder = msgspec.json.Decoder(record)
     for number, line in enumerate(read_lines(path), start=1):
         try:
-            yield decoder.decode(line)
+            yield line, decoder.decode(line)
         except msgspec.MsgspecError as error:
             log.warning("%s line %d is passed over: %s", path, number, error)

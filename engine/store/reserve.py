@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import threading
 from contextlib import suppress
 from pathlib import Path
+
+from engine.store.atomic import temporary_beside
 
 BYTES = 64 << 10
 LEFT_OVER = 4
@@ -40,7 +41,7 @@ class Reserve:
         disk = os.statvfs(self.path.parent)
         if disk.f_bavail * disk.f_frsize < LEFT_OVER * BYTES:
             return False
-        part = self.path.with_name(f".{self.path.name}.{os.getpid()}.{threading.get_ident()}.tmp")
+        part = temporary_beside(self.path)
         try:
             descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:

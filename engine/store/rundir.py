@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +23,9 @@ T = TypeVar("T")
 RUN_ID = re.compile(r"\d{8}_\d{6}(_\d+)?")
 """What every run's id looks like."""
 
+SHARDS = "shards"
+"""The folder of a run that holds those of its shards."""
+
 
 class RunDirError(Exception):
     """A file of a run directory is missing, or is not what it should be. The message names the file."""
@@ -28,9 +33,24 @@ class RunDirError(Exception):
 
 @dataclass(frozen=True)
 class RunDir:
-    """One run's folder: its paths, and ``read_*``, which raise RunDirError for an absent or broken file."""
+    """One run's folder: its paths, and ``read_*``, which raise RunDirError for an absent or broken file.
+
+    ``shard``: of a run that is split over several machines, the one whose files these are, from 0. What was
+    asked and the episodes' folders are the run's; everything else lies in the shard's ``own`` folder.
+    """
 
     path: Path
+    shard: int | None = None
+
+    @property
+    def own(self) -> Path:
+        """The folder of the files that its process writes."""
+        return self.path if self.shard is None else self.path / SHARDS / str(self.shard)
+
+    @property
+    def whole(self) -> RunDir:
+        """The run that this is a shard of, or itself."""
+        return self if self.shard is None else RunDir(self.path)
 
     @property
     def run_id(self) -> str:
@@ -51,53 +71,60 @@ class RunDir:
 
     @property
     def job(self) -> Path:
-        return self.path / "job.json"
+        return self.own / "job.json"
 
     @property
     def graph(self) -> Path:
-        return self.path / "graph.json"
+        return self.own / "graph.json"
 
     @property
     def scoring(self) -> Path:
         """How its episodes are scored: beside its graph, so that a run of that graph is scored alike."""
-        return self.path / "graph.scoring.json"
+        return self.own / "graph.scoring.json"
 
     @property
     def environment(self) -> Path:
-        return self.path / "environment.json"
+        return self.own / "environment.json"
 
     @property
     def summary(self) -> Path:
-        return self.path / "summary.json"
+        return self.own / "summary.json"
 
     @property
     def episode_rows(self) -> Path:
-        return self.path / "episodes.jsonl"
+        return self.own / "episodes.jsonl"
 
     @property
     def progress(self) -> Path:
-        return self.path / "progress.json"
+        return self.own / "progress.json"
 
     @property
     def control(self) -> Path:
         """Where a run that is played by hand listens."""
-        return self.path / "control.json"
+        return self.own / "control.json"
 
     @property
     def done(self) -> Path:
-        return self.path / "_DONE"
+        return self.own / "_DONE"
 
     @property
     def model_cache(self) -> Path:
         """Answers of chat models, by their requests."""
-        return self.path / "model_cache.jsonl"
+        return self.own / "model_cache.jsonl"
 
     @property
     def episodes(self) -> Path:
         return self.path / "episodes"
 
     def attempt(self, number: int) -> Path:
-        return self.path / "attempts" / str(number)
+        return self.own / "attempts" / str(number)
+
+    def shards(self) -> list[RunDir]:
+        """Those that there are, in order; none of a run that is not split."""
+        with suppress(FileNotFoundError):
+            numbers = [int(name) for name in os.listdir(self.path / SHARDS) if name.isdecimal()]
+            return [RunDir(self.path, number) for number in sorted(numbers)]
+        return []
 
     def read_spec(self) -> Spec:
         return read_json(self.spec, Spec)

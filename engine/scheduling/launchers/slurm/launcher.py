@@ -233,7 +233,7 @@ class SlurmLauncher:
             for shard in shards
             if (job := shard.read_job()).state == "started"
         ]
-        seat = _Seat(run, units, merger=Merger(run, len(shards)) if len(shards) > 1 else None)
+        seat = _Seat(run, units, merger=Merger(run, len(shards), self._fold) if len(shards) > 1 else None)
         self._seats[run.run_id] = seat
         return seat
 
