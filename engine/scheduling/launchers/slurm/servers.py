@@ -1,5 +1,5 @@
-"""Shared servers as jobs of a cluster. What there is to know of them is in their folders and with Slurm, so that
-the next backend goes on with them; without any, each ends by itself when nobody uses it.
+"""Shared servers as jobs of a cluster. What there is to know of them is in their folders and with Slurm, so
+that the next backend goes on with them; without any, each ends by itself when nobody uses it.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class ClusterServers:
         self._adopted = False
 
     def use(self, nodeset: NodesetNeed, on: str, ask: JobAsk) -> tuple[str, str]:
-        """Have a nodeset served on the cluster. (What a run's process finds it by; the job that must have begun
-        before, "" where it has).
+        """Have a nodeset served on the cluster. (What a run's process finds it by; the job that must have
+        begun before, "" where it has).
 
         NotNowError while nobody knows that job's number; LaunchError where it cannot be served; OSError.
         """
@@ -119,7 +119,7 @@ class ClusterServers:
         ended = standing.state == "ended"
         if server.record.stop_requested_at is not None:
             if ended:
-                self._drop(server)
+                self._settle(server, standing)
             else:
                 server.job.end(self._grace_sec)
         elif server.users:
@@ -129,7 +129,7 @@ class ClusterServers:
             elif standing.killed:
                 self._begin_again(server, standing)
         elif ended:
-            self._drop(server)
+            self._settle(server, standing)
         else:
             give_back(server.folder)
             self._unload_if_unused(server)
@@ -224,6 +224,13 @@ class ClusterServers:
             if not job.is_begun() and record.stop_requested_at is None and script.exists():
                 self._clerk.submit(job.comment, script)
             self._servers[record.key] = _Server(folder, record, job, time.monotonic())
+
+    def _settle(self, server: _Server, standing: ServerStanding) -> None:
+        """It has ended, and no backend is to look for it again."""
+        if read_end(server.folder, server.record) is None:
+            word = GaveUp(why=standing.why, at=now_iso())
+            write_json(server.folder.end(server.record.attempt), word)
+        self._drop(server)
 
     def _drop(self, server: _Server) -> None:
         give_back(server.folder)
