@@ -18,19 +18,18 @@ _JOINED = ("job_id", "state", "reason", "node", "why")
 
 def write_notes(run: RunDir, record: Job, units: Sequence[Unit], clerk: Clerk) -> None:
     """Write what has changed since the last time; not durable, as the cluster tells it again. OSError."""
-    notes = []
     for unit in units:
         job = record if unit.run.shard is None else unit.run.read_job()
-        notes.append(_write(unit.run, job, _note_of(unit, job, clerk)))
-    if notes and units[0].run.shard is not None and record.cluster is not None:
-        _write(run, record, _joined(record.cluster, notes))
+        _write(unit.run, job, _note_of(unit, job, clerk))
+    if record.cluster is not None and record.cluster.nodes > 1:
+        notes = [shard.read_job().cluster for shard in run.shards()]
+        _write(run, record, _joined(record.cluster, [note for note in notes if note is not None]))
 
 
-def _write(run: RunDir, job: Job, note: ClusterNote) -> ClusterNote:
+def _write(run: RunDir, job: Job, note: ClusterNote) -> None:
     if note != job.cluster:
         job.cluster = note
         write_json(run.job, job, durable=False)
-    return note
 
 
 def _note_of(unit: Unit, job: Job, clerk: Clerk) -> ClusterNote:
