@@ -37,8 +37,8 @@ class ServerRecord(msgspec.Struct, kw_only=True):
     earlier one left says nothing about this one. stop_requested_at: from then on it is being unloaded.
     lender: the folder of another backend's, which is used in place of one of its own; empty for its own.
     on: the cluster where it runs, as ``slurm`` or ``slurm:PARTITION``, and has no address of its own; empty
-    for this machine. idle_sec: after so long without a user it ends by itself; 0 is never. mem_mb, cards: what
-    was asked of the cluster.
+    for this machine. idle_sec: after so long without a user it ends by itself; 0 is never. mem_mb, cards:
+    what was asked of the cluster.
     """
 
     key: str
