@@ -221,6 +221,7 @@ def test_when_nobody_uses_it_the_backend_ends_it(site: Make) -> None:
     here.begin()  # another backend has nothing to do with it
     here.servers.tick({})
     assert here.servers.reports() == []
+    here.in_use = {here.key: ["run"]}
     here.use()
     here.ready(attempt=2)
 
