@@ -176,7 +176,7 @@ def test_a_run_on_one_node_uses_the_server_on_the_other(site: Make, tmp_path: Pa
     here.tick_until(run.is_done, "the run's end")
     summary = run.read_summary()
     assert summary.status == "completed", summary.error
-    assert run.read_environment().host
+    assert [n.url for n in run.read_environment().nodesets if n.name == "model_line"] == [here.use()[0]]
     assert here.cluster.run("squeue", "-h", "-t", "all", "-n", run.run_id, "-o", "%N") == "n2"
     own = finished(here.root, GRAPH, episode_count=4)
     assert summary.result_digest == own.read_summary().result_digest
