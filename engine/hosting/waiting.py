@@ -20,7 +20,8 @@ QUEUED_SEC = 3600.0
 """How long a run holds what it was given of a cluster while its server waits there to begin again."""
 UNLOADING_SEC = 15.0
 """Whoever unloads a server looks once more for its users, and takes that back where it finds any."""
-_LOOK_EVERY_SEC = 0.1
+_LOOK_EVERY_SEC, _LOOK_AWAY_EVERY_SEC = 0.1, 1.0
+"""Here, and on a file system that many share."""
 
 
 def where(url: str, name: str) -> tuple[str, str]:
@@ -64,7 +65,7 @@ async def wait_until_back(url: str, ask: Callable[[], Awaitable[T]]) -> T:
             since = now if since is None or queued else since
             if patience == 0.0 or now - since > patience or (queued and now > end):
                 raise
-        await asyncio.sleep(_LOOK_EVERY_SEC)
+        await asyncio.sleep(_LOOK_AWAY_EVERY_SEC if url.startswith(CLUSTER) else _LOOK_EVERY_SEC)
 
 
 def _patience(url: str) -> tuple[float, bool]:

@@ -215,9 +215,19 @@ def server_at(url: str) -> ServerFolder | None:
 
 
 def _read(path: Path, record: type[T]) -> T | None:
+    if not path.exists() and not _is_listed(path):
+        return None
     try:
         return msgspec.json.decode(path.read_bytes(), type=record)
     except FileNotFoundError:
         return None
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise RunDirError(f"{path} cannot be read: {error}") from None
+
+
+def _is_listed(path: Path) -> bool:
+    """A shared file system remembers for a while that a file was not there, until its folder is listed."""
+    try:
+        return path.name in os.listdir(path.parent)
+    except FileNotFoundError:
+        return False

@@ -217,9 +217,6 @@ class ClusterServers:
             if record is None or not record.on or read_end(folder, record):
                 continue
             job = ServerJob(folder, record, self._clerk, self._settings.grace_sec)
-            if job.attempt.read_exit() is not None:
-                self._clerk.forget(job.comment)
-                continue
             script = job.attempt.path / SCRIPT
             if not job.is_begun() and record.stop_requested_at is None and script.exists():
                 self._clerk.submit(job.comment, script)
