@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.control.reader import Reader
-from engine.scheduling.launchers import local
+from engine.scheduling.launchers import closing
 from tests.fakes.live_backend import LiveControl, live
 from tests.fakes.workspace import make_root
 
@@ -21,7 +21,7 @@ def cache_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def root(tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A root with the graph ``toy``; its runs end as the selector ``fake`` says."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache_home))
-    monkeypatch.setattr(local, "RUN_PROCESS", "tests.fakes.run_process")
+    monkeypatch.setattr(closing, "RUN_PROCESS", "tests.fakes.run_process")
     return make_root(tmp_path / "root")
 
 

@@ -114,7 +114,7 @@ def test_the_result_is_that_of_a_run_with_a_server_of_its_own(server: Server) ->
         (n.name, n.source_hash, n.determinism) for n in mine.nodesets
     ]
     folder = server_folder(server.root, server.key)
-    until(lambda: living(folder) == [] and not list(folder.leases.iterdir()), "their leases to be dropped")
+    until(lambda: not living(folder) and not list(folder.leases.iterdir()), "their leases to be dropped")
 
 
 @pytest.mark.slow

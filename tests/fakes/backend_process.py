@@ -13,7 +13,7 @@ from pathlib import Path
 from engine.control.backend import Backend
 from engine.control.local import LocalControl
 from engine.control.reports import AlreadyOverError, StartRequest
-from engine.scheduling.launchers import local
+from engine.scheduling.launchers import closing
 from engine.scheduling.simulated import SimulatedMachine
 from engine.scheduling.simulation_file import Simulation
 from engine.store.backend_lock import BackendLock
@@ -24,7 +24,7 @@ THREE_RUNS = Simulation(ram_mb=7500)
 
 def main() -> None:
     root, orphan_grace = Path(sys.argv[1]), float(sys.argv[2])
-    local.RUN_PROCESS = "tests.fakes.run_process"
+    closing.RUN_PROCESS = "tests.fakes.run_process"
     lock = BackendLock.acquire(root)
     settings = Settings(admission=Admission(grace=2.0, orphan_grace=orphan_grace, disk_low=0.0))
     backend = Backend(root, lock, settings, SimulatedMachine(THREE_RUNS))

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from engine.scheduling.launchers import local, spawning
+from engine.scheduling.launchers import closing, local, spawning
 from engine.scheduling.launching import RunEnd
 from engine.store.atomic import write_json
 from engine.store.attempts import Attempt
@@ -189,7 +189,7 @@ def test_an_unreadable_summary_is_left_as_it_is(box: Box) -> None:
 
 
 def test_a_root_with_a_long_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local, "RUN_PROCESS", "tests.fakes.family_run")
+    monkeypatch.setattr(closing, "RUN_PROCESS", "tests.fakes.family_run")
     long = tmp_path / ("r" * max(1, 150 - len(str(tmp_path)) - 1))
     box = Box(long)
     try:

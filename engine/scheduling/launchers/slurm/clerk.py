@@ -10,7 +10,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from engine.scheduling.launchers.slurm.commands import (
@@ -174,9 +173,13 @@ class Clerk:
         if by_force:
             self._slurm.cancel([number])
             return
-        self._slurm.cancel_pending(number)
-        with suppress(SlurmRefusedError):
-            self._slurm.ask_to_end(number)
+        for ask in (self._slurm.cancel_pending, self._slurm.ask_to_end):
+            try:
+                ask(number)
+            except SlurmSilentError:
+                raise
+            except SlurmError as error:  # the other one has ended it
+                log.debug("job %s: %s", number, error)
 
     def _look(self) -> None:
         asked_at = time.monotonic()

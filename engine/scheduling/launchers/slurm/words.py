@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from engine.scheduling.launchers.slurm.commands import Listed
 from engine.scheduling.reasons import Reason
 
@@ -31,11 +33,14 @@ _WAITING = {
     "QOSMaxGRESPerUser": "the limit of GPUs of one user is reached",
     "QOSMaxCpuPerUserLimit": "the limit of CPUs of one user is reached",
     "QOSMaxMemoryPerUser": "the limit of memory of one user is reached",
+    "Nodes required for job are DOWN": "a node that it needs is down, drained, or kept for others",
     "Licenses": "it waits for a licence",
     "Reservation": "it waits for its reservation",
     "Cleaning": "its last node is being cleaned up",
     "launch failed requeued held": "its node could not start it, and Slurm holds it",
 }
+
+FORETOLD = timedelta(days=14)
 
 _ENDS = {
     "NODE_FAIL": "its node failed, or was lost",
@@ -54,10 +59,19 @@ _ENDS = {
 def reason_of(job: Listed) -> Reason:
     """Why a job waits that the cluster has."""
     where = f" in partition {job.partition}" if job.partition else ""
-    why, slurm = _WAITING.get(job.reason), job.reason or job.state
+    slurm = job.reason or job.state
+    why = next((words for name, words in _WAITING.items() if slurm.startswith(name)), None)
     told = f"{why} (Slurm: {slurm})" if why else f"Slurm: {slurm}"
-    begins = f"; it is expected to begin at {job.start}" if job.start else ""
+    begins = f"; it is expected to begin at {job.start}" if _is_soon(job.start) else ""
     return Reason("cluster_queue", f"Slurm job {job.job_id} waits{where}: {told}{begins}")
+
+
+def _is_soon(start: str) -> bool:
+    """Where the jobs before it have no time limit, Slurm takes each for a year."""
+    try:
+        return datetime.fromisoformat(start) - datetime.now() < FORETOLD
+    except ValueError:
+        return False
 
 
 def end_of(job: Listed) -> str:
