@@ -15,6 +15,7 @@ import psutil
 
 from engine.components.catalog import Catalog, NodesetManifest
 from engine.components.requirements import Requirement
+from engine.control.doctor_cluster import examine_cluster
 from engine.control.reports import DoctorItem
 from engine.hosting.asking import ask_requirements
 from engine.scheduling.ledger import own_backends
@@ -29,8 +30,9 @@ PACKAGES = ("evaltower", "aiohttp", "click", "httpx", "msgspec", "numpy", "pillo
 EXTRAS = {"gymnasium": "gym", "minigrid": "gym", "torch": "torch"}
 
 
-def examine(root: Path, catalog: Catalog) -> list[DoctorItem]:
-    """Everything, each for itself: one that fails does not hide the next."""
+def examine(root: Path, catalog: Catalog, *, cluster: bool = False) -> list[DoctorItem]:
+    """Everything, each for itself: one that fails does not hide the next. ``cluster``: see
+    :func:`engine.control.doctor_cluster.examine_cluster`."""
     return [
         _python(),
         _packages(),
@@ -44,6 +46,7 @@ def examine(root: Path, catalog: Catalog) -> list[DoctorItem]:
         _terminal(),
         *_nodesets(catalog),
         *_profiles(root),
+        *examine_cluster(root, submit=cluster),
         _runs(root),
     ]
 
