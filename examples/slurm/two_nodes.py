@@ -140,12 +140,14 @@ class TwoNodes:
         """``who`` alone; of a node also ``NODE/steps`` and ``NODE/jobs``."""
         who, _, width = who.partition("/")
         marks = {f"{MARK}={who}"} | ({f"SLURMD_NODENAME={who}"} if width == "jobs" else set())
-        # A daemon goes first, so that it does not see, and tell, how the rest ends.
-        reached = [self._pids[who], *(pid for pid in _below() if width and marks & _environment(pid))]
-        for pid in dict.fromkeys(reached):
+        below, daemon = _below(), self._pids[who]
+        # The daemon goes first, so that it does not see, and tell, how the rest ends.
+        for pid in (pid for pid in below if pid == daemon):
+            _send(pid, number)
+        for pid in (pid for pid in below if pid != daemon and width and marks & _environment(pid)):
             _send(pid, number)
         if number == signal.SIGKILL:
-            _wait_until_gone(self._pids[who])
+            _wait_until_gone(daemon)
 
     def end(self) -> None:
         """Nothing below this process is left."""

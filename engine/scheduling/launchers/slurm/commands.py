@@ -85,15 +85,15 @@ class Slurm:
     def cancel(self, job_ids: Iterable[str]) -> None:
         """End them by force, in the cluster's own time. One that is not there any more is no error."""
         if ids := list(job_ids):
-            self._run("scancel", ["--quiet", *ids])
+            self._scancel(*ids)
 
     def cancel_pending(self, job_id: str) -> None:
         """End it if it has not begun."""
-        self._run("scancel", ["--quiet", "--state=PENDING", job_id])
+        self._scancel("--state=PENDING", job_id)
 
     def ask_to_end(self, job_id: str) -> None:
         """SIGTERM to its script alone, which ends what is below it."""
-        self._run("scancel", ["--quiet", "--batch", "--signal=TERM", job_id])
+        self._scancel("--batch", "--signal=TERM", job_id)
 
     def show(self, job_id: str) -> dict[str, str]:
         """``scontrol show job``: field → value; empty for one that is not known any more."""
@@ -117,6 +117,13 @@ class Slurm:
 
     def version(self) -> str:
         return self._run("sinfo", ["--version"]).strip()
+
+    def _scancel(self, *arguments: str) -> None:
+        try:
+            self._run("scancel", arguments)
+        except SlurmError as error:
+            if not all(any(words in line for words in _NOTHING_TO_END) for line in str(error).split("; ")):
+                raise
 
     def _run(self, command: str, arguments: Sequence[str]) -> str:
         path = self.path_of(command)
@@ -143,6 +150,8 @@ class Slurm:
             raise told(command, done.stderr or done.stdout or f"exit code {done.returncode}")
         return done.stdout
 
+
+_NOTHING_TO_END = ("Invalid job id specified", "already completing or completed")
 
 _SILENT = (
     "unable to contact slurm controller",
