@@ -48,6 +48,8 @@ def _options(request: StartRequest) -> Iterator[str]:
         "--vram": (request.marginal_vram_mb, OWN.marginal_vram_mb),
         "--priority": (request.priority, OWN.priority),
         "--gpus": (",".join(request.gpus), ""),
+        "--on": (request.on, OWN.on),
+        "--nodes": (request.nodes, OWN.nodes),
         "--overlay": (request.active_workspace_dir, OWN.active_workspace_dir),
         "--label": (request.label, OWN.label),
     }

@@ -26,6 +26,19 @@ def estimate_lines(
     return lines
 
 
+def elsewhere_lines(report: EstimateReport, on: str) -> list[InkedLine]:
+    """Of a run for a cluster, whose queue decides."""
+    needs = [inked(f"{_needs(report)} on each node", "dim")] if report.resources else []
+    return [inked(f"starts when the queue of {on} lets it", "dim"), *needs]
+
+
+def _needs(report: EstimateReport) -> str:
+    vram, ram = report.resources.get("vram"), report.resources.get("ram")
+    card = ["a GPU"] if vram is not None and vram.estimate_mb != 0 else []
+    memory = [f"{gigabytes(ram.estimate_mb)} {_NAMES['ram']}"] if ram is not None else []
+    return "asks for " + " and ".join([*memory, *card])
+
+
 def _verdict(report: EstimateReport, gpus: Sequence[GpuReport]) -> InkedLine:
     if report.refused:
         return inked(f"would never start: {report.refused}", "bad")

@@ -70,9 +70,17 @@ def fields(form: LaunchForm) -> list[Field]:
     if form.purpose == "run":
         options = tuple((name, "") for name in PRIORITIES)
         found.append(_choice(form, "priority", "Priority", "normal", "its place in the queue", options))
+        found += _cluster(form)
     found.append(_scoring(form))
     found.append(_text(form, "label", "Label", "none", "a name by which the run is found again", str))
     return found
+
+
+def _cluster(form: LaunchForm) -> list[Field]:
+    where = _text(form, "on", "On", "this machine", "slurm, or slurm:PARTITION, is a cluster", str)
+    if not form.values.get("on"):
+        return [where]
+    return [where, _text(form, "nodes", "Nodes", "1", "over so many of its nodes it is split", _at_least(1))]
 
 
 def problems(form: LaunchForm) -> dict[str, str]:

@@ -13,7 +13,7 @@ from engine.control.reports import CheckReport, ControlError, RefusedError, prob
 from engine.control.scoring import beside
 from engine.graph.model import GraphError
 from tui.episode.inks import InkedLine, inked
-from tui.launch_estimate import estimate_lines
+from tui.launch_estimate import elsewhere_lines, estimate_lines
 from tui.launch_form import LaunchForm
 from tui.launch_scoring import CODES, Scored, read_scored
 from tui.models import Snapshot
@@ -99,6 +99,8 @@ class Inquiry:
     def about_machine(self, gpus: Sequence[GpuReport], cores: int | None) -> list[InkedLine]:
         if isinstance(self._estimate, str):
             return [inked(self._estimate, "dim")] if self._estimate else []
+        if on := self._latest().values.get("on"):
+            return elsewhere_lines(self._estimate, on)
         return estimate_lines(self._estimate, gpus, cores)
 
     def about_graph(self) -> list[InkedLine]:

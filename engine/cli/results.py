@@ -58,6 +58,7 @@ def put_result(report: RunReport, results: Results, rows: Sequence[EpisodeRow]) 
             ["episodes", _counts(report, rows)],
             ["ended by", _tally(row.termination for row in rows) or "-"],
             ["time", clock(summary.elapsed_sec)],
+            *([["cluster", report.cluster.told]] if report.cluster else []),
             *_optional(report),
             ["folder", report.path],
         ],

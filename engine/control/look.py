@@ -41,6 +41,7 @@ def full_report(run: RunDir) -> RunReport:
     try:
         report.progress = run.read_progress()
         report.environment = run.read_environment() if run.environment.exists() else None
+        report.cluster = run.read_job().cluster
     except RunDirError as error:
         report.summary.error = report.summary.error or str(error)
     if report.status == "aborted":

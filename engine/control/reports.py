@@ -12,6 +12,7 @@ from engine.statistics.budget import ERROR_BUDGET, headline_metric
 from engine.store.environment_record import EnvironmentRecord
 from engine.store.records import (
     VERDICT,
+    ClusterNote,
     Determinism,
     EvalRequest,
     MetricStats,
@@ -193,7 +194,8 @@ class Standing(msgspec.Struct, kw_only=True):
 
 class RunReport(msgspec.Struct, kw_only=True):
     """A run as it stands. status: as its files and processes say together. stderr_tail: of an aborted run.
-    wants_verdicts: its episodes are to pass or fail by their scores.
+    wants_verdicts: its episodes are to pass or fail by their scores. cluster: where on one it runs, or ran
+    last; None is this machine, and in a list.
 
     error_budget: the share of ended episodes that may give no number before a headline is withheld.
     """
@@ -208,6 +210,7 @@ class RunReport(msgspec.Struct, kw_only=True):
     progress: Progress | None = None
     environment: EnvironmentRecord | None = None
     stderr_tail: list[str] = []
+    cluster: ClusterNote | None = None
 
     @property
     def is_over(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from engine.components.catalog import NodesetManifest
 from engine.evaluation.launching import Launcher
+from engine.evaluation.plan import common_multiple
 from engine.evaluation.slots import HostSlot
 from engine.evaluation.verdict import SetupRefused
 from engine.hosting.process import make_socket_dir
@@ -45,9 +46,9 @@ class Hosts:
         self.own.append({m.name: self._launcher.slot(m, tag) for m in self._replicated})
 
     @property
-    def recycled_after(self) -> list[int | None]:
-        """``recycle_after`` of the workers' own."""
-        return [manifest.recycle_after for manifest in self._replicated]
+    def together(self) -> int | None:
+        """Episodes after which all of a worker's own begin afresh at once; None where none is recycled."""
+        return common_multiple(manifest.recycle_after for manifest in self._replicated)
 
     def all_of_first(self) -> dict[str, HostSlot]:
         return {**self.shared, **self.own[0]}

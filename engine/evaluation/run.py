@@ -22,7 +22,6 @@ from engine.evaluation.plan import (
     PlanError,
     PlannedEpisode,
     choose_split,
-    common_multiple,
     cut_chunks,
     deal_groups,
     plan_request,
@@ -203,8 +202,8 @@ class Run:
         await self._write_environment(self._hosts, loaded.chat)
         names = folder_names((e.index, task_of(dict(e.selectors)), e.repeat) for e in planned)
         listed = [(e, self._run.episodes / name) for e, name in zip(planned, names, strict=True)]
-        together = common_multiple(self._hosts.recycled_after)
-        episodes = [listed[p] for p in cut_chunks(len(listed), self._shards, together)[self._run.shard or 0]]
+        parts = cut_chunks(len(listed), self._shards, self._hosts.together)
+        episodes = [listed[position] for position in parts[self._run.shard or 0]]
         earlier = await asyncio.to_thread(read_earlier, self._run, episodes, rerun_errors=job.rerun_errors)
         self._recorder.show(activity="")
         self._staff(self._setting(loaded, metadata), self._hosts, episodes, earlier)
@@ -238,7 +237,7 @@ class Run:
         self._scoring = RunScoring(self._means, self._recorder, self._stopper, self._failed, self._keys)
         # To end early the list is played from its beginning on; else neighbours stay together.
         share = cut_chunks if self._stopper is None else deal_groups
-        together = common_multiple(hosts.recycled_after)
+        together = hosts.together
         workers = useful_workers(len(episodes), 1 if self._gate else asked.worker_count, together)
         first = (self._run.shard or 0) * asked.worker_count
         self._summary.total_episodes = len(episodes)

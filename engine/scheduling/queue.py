@@ -82,6 +82,8 @@ class Queue:
         for job in self._file.jobs:
             if job.run_id == run_id:
                 return job
+        if any(entry.job.run_id == run_id for entry in self._file.admitted):
+            raise QueueError(f"{run_id} is not queued: it was let in")
         raise QueueError(f"{run_id} is not queued")
 
     def position(self, run_id: str) -> int:

@@ -159,6 +159,14 @@ class ClusterNote(msgspec.Struct, frozen=True, kw_only=True):
     gpus: int = 0
     why: str = ""
 
+    @property
+    def told(self) -> str:
+        """``slurm:gpu job 12 on n1, 2 GPUs``."""
+        job = f" job{'s' if ',' in self.job_id else ''} {self.job_id}" if self.job_id else ""
+        node = f" on {self.node}" if self.node else ""
+        gpus = f", {self.gpus} GPU{'s' if self.gpus > 1 else ''}" if self.gpus else ""
+        return f"{self.on}{job}{node}{gpus}"
+
 
 class Job(msgspec.Struct, kw_only=True):
     """job.json: who runs it, and what was intended. Written by whoever starts the run, never by the run.

@@ -115,3 +115,16 @@ def test_seeds_belong_to_the_index_and_differ() -> None:
     assert seeds(indices=[12])[0] == seeds()[12]
     assert seeds(run_seed=8)[0] != seeds()[0]
     assert all(0 <= s < 2**31 for s in seeds())
+
+
+@given(st.integers(0, 200), st.integers(1, 5), st.integers(1, 8), st.one_of(st.none(), st.integers(1, 30)))
+def test_shards_cut_again_for_their_workers_begin_at_recycling_points(
+    n: int, shards: int, asked: int, recycle_after: int | None
+) -> None:
+    played: list[int] = []
+    for part in cut_chunks(n, shards, recycle_after):
+        for chunk in cut_chunks(len(part), useful_workers(len(part), asked, recycle_after), recycle_after):
+            assert chunk
+            assert part[chunk.start] % (recycle_after or 1) == 0
+            played += [part[place] for place in chunk]
+    assert played == list(range(n))

@@ -69,7 +69,7 @@ def next_attempt(run: RunDir, *, rerun_errors: bool = False) -> Job:
 
 def spawn(run: RunDir, job: Job, **environment: str) -> subprocess.Popen[bytes]:
     """The run's process for an attempt, in a session of its own."""
-    attempt = Attempt.of(run.path, job.attempt)
+    attempt = Attempt.of(run.own, job.attempt)
     attempt.lay_out()
     home = str(Path(engine.__file__).parents[1])
     before = os.environ.get("PYTHONPATH")
@@ -79,7 +79,7 @@ def spawn(run: RunDir, job: Job, **environment: str) -> subprocess.Popen[bytes]:
     }
     with open(attempt.path / LOGS[0], "ab") as out, open(attempt.path / LOGS[1], "ab") as err:
         process = subprocess.Popen(
-            [sys.executable, "-m", "engine.evaluation", "--run-dir", str(run.path)],
+            [sys.executable, "-m", "engine.evaluation", "--run-dir", str(run.path), *_part_of(run)],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,
@@ -91,6 +91,19 @@ def spawn(run: RunDir, job: Job, **environment: str) -> subprocess.Popen[bytes]:
         job.process = identity(process.pid)
         write_json(run.job, job)
     return process
+
+
+def _part_of(run: RunDir) -> list[str]:
+    return [] if run.shard is None else ["--shard", f"{run.shard}/{len(run.shards())}"]
+
+
+def split(run: RunDir, shards: int) -> list[RunDir]:
+    """The folders of its shards, whose attempts 1 are to come."""
+    made = [RunDir(run.path, number) for number in range(shards)]
+    for shard in made:
+        shard.own.mkdir(parents=True)
+        write_json(shard.job, Job(run_id=run.run_id, state="queued", attempt=0))
+    return made
 
 
 def ask_to_end(run: RunDir, stop_reason: str = "") -> None:

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 
 from engine.scheduling.launchers.spawning import Graces, Spawned, spawn_shim
+from engine.scheduling.shim import ExitFile, claim
 from engine.store.atomic import write_json
 from engine.store.attempts import Attempt, ExitRecord
 from engine.store.process_identity import ProcessIdentity, identity, is_alive, send_signal
@@ -262,3 +263,15 @@ def test_its_record_is_an_identity(bench: Bench) -> None:
     wait_for(lambda: Attempt.of(bench.folder, 1).read_shim(), "its claim")
     written = json.loads((bench.folder / "attempts/1/shim.json").read_text())
     assert msgspec.convert(written["process"], ProcessIdentity) == identity(shim.process.pid) == shim.identity
+
+
+def test_a_copy_with_the_same_number_on_another_machine_takes_nothing_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getpid", lambda: 7)
+    mine, copy = ExitFile(str(tmp_path)), ExitFile(str(tmp_path))
+    monkeypatch.undo()
+    assert (claim(str(tmp_path)), claim(str(tmp_path))) == (True, False)
+    copy.discard()
+    mine.write(rc=0)
+    assert sorted(os.listdir(tmp_path)) == ["exit.json", "shim.json"]

@@ -99,3 +99,15 @@ def test_a_killed_writer_never_leaves_half_a_file(tmp_path: Path) -> None:
 def test_bytes_are_written_as_they_are(tmp_path: Path) -> None:
     write_bytes(tmp_path / "_DONE", b"2026\n")
     assert (tmp_path / "_DONE").read_bytes() == b"2026\n"
+
+
+def test_processes_with_one_number_on_two_machines_share_no_temporary_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "getpid", lambda: 7)
+    path = tmp_path / "job.json"
+    with replacing(path) as mine, replacing(path) as theirs:
+        mine.write(b"mine")
+        theirs.write(b"theirs, which is longer")
+    assert path.read_bytes() == b"mine"
+    assert os.listdir(tmp_path) == ["job.json"]

@@ -71,3 +71,16 @@ def test_what_was_closed_off_deleted_or_broken_fences(run: RunDir) -> None:
     run.job.unlink()
     with pytest.raises(FencedError, match="has no job"):
         fence.check()
+
+
+def test_a_shard_has_a_job_of_its_own(run: RunDir) -> None:
+    shard = RunDir(run.path, 1)
+    shard.own.mkdir(parents=True)
+    write_job(shard, attempt=4, token="b")
+    mark = {"EVALTOWER_ATTEMPT": f"{run.run_id}/4/b"}
+    Fence.of_this_process(shard, mark).check()
+    write_job(run, attempt=2, token="c")
+    Fence.of_this_process(shard, mark).check()
+    write_job(shard, attempt=5, token="d")
+    with pytest.raises(FencedError, match="attempt 5 has taken its place"):
+        Fence.of_this_process(shard, mark).check()

@@ -129,6 +129,8 @@ def _place(row: QueueRow) -> str:
 def _where(run: RunningRun, labels: Mapping[str, str]) -> str:
     if run.cancel_requested:
         return "ending"
+    if run.cluster is not None:
+        return run.cluster.why or run.cluster.told
     cards = f"on GPU {', '.join(labels.get(gpu, gpu[:12]) for gpu in run.gpus)}" if run.gpus else "runs"
     return cards + (f", with {', '.join(run.servers)}" if run.servers else "")
 

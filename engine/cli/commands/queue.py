@@ -30,7 +30,7 @@ def command(app: App, /, *, as_json: bool) -> None:
         put_wrapped("The queue is paused (evaltower unpause).", "yellow")
     if report.running:
         put_table(
-            ["running", "graph", "workers", "since", "reserved", "GPUs", "label"],
+            ["running", "graph", "workers", "since", "reserved", "where", "label"],
             [*map(_running, report.running)],
         )
     if report.queued:
@@ -59,9 +59,15 @@ def _running(run: RunningRun) -> list[str | Cell]:
         str(run.worker_count),
         Cell("cancelling", "yellow") if run.cancel_requested else since,
         _amounts(run.admit_charges),
-        ", ".join(run.gpus) or "-",
+        _where(run),
         run.label,
     ]
+
+
+def _where(run: RunningRun) -> str:
+    if run.cluster is not None:
+        return run.cluster.told
+    return f"GPU {', '.join(run.gpus)}" if run.gpus else "-"
 
 
 def _what(run: QueuedRun | RunningRun) -> str:
