@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,13 +11,13 @@ import psutil
 
 from engine.control.queue_reports import QueuedRun, RunningRun
 from engine.control.reports import RunReport, StartRequest
-from engine.scheduling.jobs import QueuedJob
-from engine.store.attempts import Attempt
+from engine.store.attempts import MARK, Attempt
 from engine.store.records import ClusterNote, EpisodeRow
 from engine.store.rundir import RunDir, runs_folder
 from engine.store.runs import read_rows
 from engine.store.settings import Admission
 from engine.store.slurm_settings import SlurmSettings
+from tests.fakes.family_run import GATE
 from tests.fakes.live_backend import LiveControl, live
 from tests.fakes.slurm_cluster import Cluster
 
@@ -60,6 +59,11 @@ class Tower:
         """It has written so many rows."""
         self.wait_for(lambda: len(rows_of(run)) >= rows, within_sec)
 
+    def why(self, run: RunDir) -> str:
+        """Why it waits, as the queue tells it; "" where it does not."""
+        waiting = self.waiting(run)
+        return f"{waiting.code}: {waiting.reason}" if waiting else ""
+
     def waiting(self, run: RunDir) -> QueuedRun | None:
         return next((one for one in self.control.queue().queued if one.run_id == run.run_id), None)
 
@@ -74,10 +78,6 @@ class Tower:
     def number(self, run: RunDir) -> str:
         """The number of its job, once it has one."""
         return self.wait_for(lambda: self.note(run).job_id)
-
-    def jobs(self) -> list[str]:
-        """State and comment of every job that the cluster knows."""
-        return self.cluster.run("squeue", "-h", "-a", "-t", "all", "-o", "%T %k").splitlines()
 
     def job(self, number: str) -> dict[str, str]:
         """``scontrol show job``."""
@@ -96,6 +96,11 @@ def tower(
         yield Tower(control, cluster)
 
 
+def let_end(run: RunDir) -> None:
+    """A run that does as ``gate``."""
+    (run.path / GATE).touch()
+
+
 def rows_of(run: RunDir) -> list[EpisodeRow]:
     return read_rows(run)
 
@@ -108,13 +113,17 @@ def claims(run: RunDir) -> int:
 
 
 def processes_of(run: RunDir) -> list[psutil.Process]:
-    """What lives of it, by the mark that it hands down."""
+    """What lives of it, by the mark that it hands down; a run of another root may have the same."""
     found = []
     for process in psutil.process_iter():
         try:
-            mark = process.environ().get("EVALTOWER_ATTEMPT", "")
+            mark, folder = process.environ().get(MARK, ""), process.cwd()
         except psutil.Error:
             continue
-        if mark.startswith(f"{run.run_id}/") and process.status() != psutil.STATUS_ZOMBIE:
+        if (
+            mark.startswith(f"{run.run_id}/")
+            and folder == str(run.root)
+            and process.status() != psutil.STATUS_ZOMBIE
+        ):
             found.append(process)
     return found

@@ -22,6 +22,7 @@ from engine.scheduling.launchers.slurm.script import JobScript, test_options
 from engine.scheduling.launchers.slurm.units import Standing, Unit, mark_of
 from engine.scheduling.launchers.slurm.words import gpus_of
 from engine.scheduling.launching import LaunchError, RunEnd, RunState
+from engine.scheduling.reasons import Reason
 from engine.scheduling.starts import ClusterAsk, Start
 from engine.store.atomic import write_bytes, write_json
 from engine.store.attempts import Attempt
@@ -157,7 +158,9 @@ class SlurmLauncher:
                 _intend(seat.run, record, standing.why)
                 standing = Standing("ended", why=standing.why)
             if standing.kind == "never":
-                standing = self._hand_over_again(seat, unit, standing)
+                standing = self._hand_over_again(seat, unit, record, standing)
+            if standing.kind == "lingers":
+                unit.end(self._grace_sec, self._grace_sec)
             if standing.kind == "ended":
                 self._settle(seat, unit, standing)
             else:
@@ -271,14 +274,14 @@ class SlurmLauncher:
         write_bytes(path, script.text(self._settings).encode())
         self._clerk.submit(unit.comment, path)
 
-    def _hand_over_again(self, seat: _Seat, unit: Unit, standing: Standing) -> Standing:
+    def _hand_over_again(self, seat: _Seat, unit: Unit, record: Job, standing: Standing) -> Standing:
         """A new attempt in place of one that the cluster lost before it had begun."""
         if seat.handed >= MOST_TIMES_HANDED:
             return Standing("ended", why=f"{standing.why}, and it never began, {seat.handed} times")
         seat.handed += 1
         log.warning("%s is handed over again: %s", unit.run.own, standing.why)
         script = (unit.attempt.path / SCRIPT).read_text(encoding="utf-8")
-        job = unit.run.read_job()
+        job = unit.run.read_job() if seat.merger is not None else record
         before, old = mark_of(job), unit.attempt.path
         closing.renew(job)
         if job.cluster is not None:
@@ -297,7 +300,9 @@ class SlurmLauncher:
         self._clerk.forget(unit.comment)
         self._clerk.submit(new.comment, path)
         seat.units[seat.units.index(unit)] = new
-        return Standing("waits", why=standing.why)
+        return Standing(
+            "waits", Reason("cluster_queue", f"it is handed to the cluster again: {standing.why}")
+        )
 
     def _note(self, seat: _Seat, record: Job) -> None:
         """Where it is, in job.json: of the run, and of each of its shards."""
