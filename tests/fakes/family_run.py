@@ -1,5 +1,6 @@
 """Stands in for the run process, with six kinds of descendants below it, and ends as the selector ``fake``
-says. Told to end, it does what the real one does.
+says. Told to end, it does what the real one does. ``gate``: it ends once there is a file ``go`` in its
+folder; ``stays``: it is there still when its result is.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tests.fakes.family import start_family
 from tests.fakes.finished_runs import fake_row
 
 FAMILY = "family.json"
+GATE = "go"
 
 
 def main() -> None:
@@ -37,6 +39,14 @@ def main() -> None:
     if behaviour in ("hang", "deaf"):
         told.wait()
         _stop(run)
+    while behaviour == "gate" and not (run.path / GATE).exists():
+        if told.wait(0.05):
+            _stop(run)
+    if behaviour == "stays":
+        _write(run, "completed", None)
+        run.mark_done()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        threading.Event().wait()
     elif behaviour == "fail":
         _finish(run, "error", "no such thing")
     else:

@@ -15,6 +15,7 @@ from engine.scheduling.simulated import SimulatedMachine
 from engine.scheduling.simulation_file import Simulation
 from engine.store.backend_lock import BackendLock
 from engine.store.settings import Admission, Settings
+from engine.store.slurm_settings import SlurmSettings
 
 ROOMY = Simulation(ram_mb=1 << 20)
 """No card, and more memory than any test asks for."""
@@ -45,11 +46,11 @@ class LiveControl(LocalControl):
 def live(root: Path, machine: Machine | None = None, **options: Any) -> Iterator[LiveControl]:
     """``machine``: a roomy one where none is given. What is left at the end is cancelled, unless ``leave``.
 
-    ``options``: of Backend; ``admission``: of the settings.
+    ``options``: of Backend; ``admission`` and ``slurm``: of the settings.
     """
     leave = options.pop("leave", False)
     admission = options.pop("admission", Admission(grace=5.0))
-    settings = Settings(admission=admission)
+    settings = Settings(admission=admission, slurm=options.pop("slurm", SlurmSettings()))
     backend = Backend(
         root, BackendLock.acquire(root), settings, machine or SimulatedMachine(ROOMY), **options
     )

@@ -19,7 +19,7 @@ from engine.scheduling.launchers.slurm.commands import (
     SlurmRefusedError,
     SlurmSilentError,
 )
-from engine.scheduling.launchers.slurm.words import RUNS, WAITS
+from engine.scheduling.launchers.slurm.words import WAITS, is_over
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +48,7 @@ class Clerk:
         self._since: dict[str, float] = {}
         self._wanted = threading.Event()
         self._closed = threading.Event()
+        self._in_doubt = True
         self._thread: threading.Thread | None = None
 
     def watch(self, comment: str) -> None:
@@ -60,7 +61,11 @@ class Clerk:
             self._wake()
 
     def forget(self, comment: str) -> None:
-        """It is of no interest any more."""
+        """It is of no interest any more. A copy of it that waits, as one that was put back into the cluster's
+        queue by hand, would find nothing to do."""
+        job = self._jobs.get(comment)
+        if job is not None and job.state in WAITS:
+            self._errand(comment, lambda: self._slurm.cancel_pending(job.job_id))
         with self._lock:
             for known in (self._jobs, self._handing, self._numbers, self._refused, self._since):
                 known.pop(comment, None)
@@ -121,9 +126,9 @@ class Clerk:
     def _work(self) -> None:
         while not self._closed.is_set():
             self._wanted.clear()
-            if self.seen_at is None:
-                self._look()  # before anything is submitted: an earlier backend may have done so
-            if self.seen_at is not None:
+            if self._in_doubt:
+                self._look()  # before anything is submitted: it may have been, by us or an earlier backend
+            if not self._in_doubt:
                 self._run_errands()
             if self._watched:
                 self._look()
@@ -137,6 +142,7 @@ class Clerk:
                 work()
             except SlurmSilentError as error:
                 self._is_silent(error)
+                self._in_doubt = True
                 return  # it is tried again
             except SlurmError as error:
                 log.error("%s: %s", comment, error)
@@ -151,25 +157,23 @@ class Clerk:
             return
         try:
             number = self._slurm.submit(script)
-        except SlurmSilentError:
-            self._look()  # it may have been taken all the same
-            if comment in self._jobs:
-                self._handing.pop(comment, None)
-                return
-            raise
         except SlurmRefusedError as error:
             self._refused[comment] = str(error)
             self._handing.pop(comment, None)
             return
+        except SlurmError as error:  # it may have been taken all the same: it is looked for first
+            raise SlurmSilentError(str(error)) from error
         self._numbers[comment], self._since[comment] = number, time.monotonic()
         self._handing.pop(comment, None)
         log.info("%s is Slurm job %s", script.parent, number)
 
     def _end(self, comment: str, by_force: bool) -> None:
-        number = self.number(comment)
+        if comment not in self._jobs and not self._look():
+            raise SlurmSilentError(self.problem)
         job = self._jobs.get(comment)
-        if not number or (job is not None and job.state not in WAITS | RUNS):
+        if job is None or is_over(job.state):  # its number may be another's by now
             return
+        number = job.job_id
         if by_force:
             self._slurm.cancel([number])
             return
@@ -181,17 +185,19 @@ class Clerk:
             except SlurmError as error:  # the other one has ended it
                 log.debug("job %s: %s", number, error)
 
-    def _look(self) -> None:
+    def _look(self) -> bool:
+        """Whether the cluster answered."""
         asked_at = time.monotonic()
         try:
             jobs = self._slurm.jobs()
         except SlurmError as error:
             self._is_silent(error)
-            return
+            return False
         # One that is listed twice was submitted twice: the one that goes on counts.
-        known = sorted(jobs, key=lambda job: (job.state in RUNS, job.state in WAITS))
+        known = sorted(jobs, key=lambda job: (not is_over(job.state), job.state not in WAITS))
         self._jobs = {job.comment: job for job in known if job.comment in self._watched}
-        self.seen_at, self.problem = asked_at, ""
+        self.seen_at, self.problem, self._in_doubt = asked_at, "", False
+        return True
 
     def _is_silent(self, error: SlurmError) -> None:
         if not self.problem:

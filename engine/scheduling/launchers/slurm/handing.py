@@ -56,11 +56,10 @@ class Handing:
         )
         self._submit(unit, script.text(self._settings))
 
-    def again(self, unit: Unit) -> Unit:
-        """A new attempt in place of one that the cluster lost before it had begun, of the same script but
-        for what it waited for: that has begun, or the run waits for it itself."""
+    def again(self, unit: Unit, job: Job) -> Unit:
+        """A new attempt in place of one that the cluster lost before it had begun; ``job``, its job.json, comes
+        to be of that. Its script is the same, but for the jobs that it waited for: the run waits itself."""
         script = (unit.attempt.path / SCRIPT).read_text(encoding="utf-8")
-        job = unit.run.read_job()
         before = mark_of(job), unit.comment, str(unit.attempt.path.absolute())
         closing.renew(job)
         if job.cluster is not None:

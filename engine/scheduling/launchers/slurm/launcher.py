@@ -152,12 +152,13 @@ class SlurmLauncher:
         if seat is None:
             return RunState(0, end=closing.as_written(run)) if run.is_done() else None
         standings = self._look(seat, record)
+        waits = [standing.reason for standing in standings if standing.kind == "waits"]
+        waiting = bool(seat.units) and len(waits) == len(standings) + len(seat.over)
         if seat.merger is not None:
-            seat.merger.gather()
+            seat.merger.gather("pending" if waiting else "running")
         if seat.units:
             write_notes(run, record, seat.units, self._clerk)
-            waits = [standing.reason for standing in standings if standing.kind == "waits"]
-            return RunState(0, waits=waits[0] if len(waits) == len(standings) + len(seat.over) else None)
+            return RunState(0, waits=waits[0] if waiting else None)
         end = self._end(seat, record)
         if end is None:
             return RunState(0)
@@ -175,7 +176,9 @@ class SlurmLauncher:
                 _intend(seat.run, record, standing.why)
                 standing = Standing("ended", why=standing.why)
             if standing.kind == "never":
-                standing = self._again(seat, unit, standing)
+                standing = self._again(seat, unit, record, standing)
+            if standing.kind == "lingers":
+                unit.end(self._grace_sec, self._grace_sec)
             if standing.kind == "ended":
                 self._settle(seat, unit, standing)
             else:
@@ -247,12 +250,13 @@ class SlurmLauncher:
         self._seats[run.run_id] = seat
         return seat
 
-    def _again(self, seat: _Seat, unit: Unit, standing: Standing) -> Standing:
+    def _again(self, seat: _Seat, unit: Unit, record: Job, standing: Standing) -> Standing:
         if seat.handed >= MOST_TIMES_HANDED:
             return Standing("ended", why=f"{standing.why}, and it never began, {seat.handed} times")
         seat.handed += 1
         log.warning("%s is handed over again: %s", unit.run.own, standing.why)
-        seat.units[seat.units.index(unit)] = self._handing.again(unit)
+        job = unit.run.read_job() if seat.merger is not None else record
+        seat.units[seat.units.index(unit)] = self._handing.again(unit, job)
         return Standing("waits", Reason("cluster_queue", f"it is handed over again: {standing.why}"))
 
     def _serve(self, run: RunDir, job: QueuedJob, ask: ClusterAsk) -> list[str]:

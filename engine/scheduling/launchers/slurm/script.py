@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -96,7 +97,7 @@ def test_options(ask: JobAsk, partition: str, settings: SlurmSettings) -> list[s
 
 
 def _quoted(value: str) -> str:
-    return f'"{value}"' if any(letter.isspace() for letter in value) else value
+    return re.sub(r"""([\s"'\\#])""", r"\\\1", value)
 
 
 def _pattern(path: Path) -> str:

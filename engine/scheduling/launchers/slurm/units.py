@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import Literal
 
 from engine.scheduling.launchers.slurm.clerk import Clerk
-from engine.scheduling.launchers.slurm.words import BOX_FAILED, RUNS, WAITS, end_of, reason_of
+from engine.scheduling.launchers.slurm.words import BOX_FAILED, WAITS, end_of, is_over, reason_of
 from engine.scheduling.reasons import Reason, duration
 from engine.store.attempts import Attempt
 from engine.store.records import Job
@@ -20,13 +20,14 @@ from engine.store.rundir import RunDir
 FORCE_SEC = 15.0
 """Given, beyond its grace, to a shim that was told to end everything below it."""
 
-Kind = Literal["waits", "runs", "ended", "never", "refused"]
+Kind = Literal["waits", "runs", "lingers", "ended", "never", "refused"]
 
 
 @dataclass(frozen=True)
 class Standing:
-    """ended: nothing of it writes any more, or may. never: it never began, and never will: it is handed over
-    again. refused: the cluster will not have it. reason: why it waits; why: what Slurm says of its end."""
+    """lingers: its result is there, and so are processes of it. ended: nothing of it writes any more, or may.
+    never: it never began, and never will: it is handed over again. refused: the cluster will not have it.
+    reason: why it waits; why: what Slurm says of its end."""
 
     kind: Kind
     reason: Reason | None = None
@@ -43,6 +44,7 @@ class Unit:
         self._clerk = clerk
         self._grace_sec = grace_sec
         self._over_since: float | None = None
+        self._done_since: float | None = None
         self._moved_at = time.monotonic()
         self._last_move = 0
         self._asked_at: float | None = None
@@ -58,13 +60,13 @@ class Unit:
 
     def _stand(self, ending: bool) -> Standing:
         if self._has(self.run.own, "_DONE") and self.run.is_done():
-            return Standing("ended")
+            return self._done()
         if refused := self._clerk.refused(self.comment):
             return Standing("refused", why=refused)
         if self._has(self.attempt.path, "exit.json"):
             return Standing("ended", why=self._slurms_end())
         job = self._clerk.look(self.comment)
-        if job is not None and job.state in WAITS | RUNS:
+        if job is not None and not is_over(job.state):
             self._over_since = None
             return Standing("waits", reason_of(job)) if job.state in WAITS else Standing("runs")
         claim = self._claim()
@@ -74,6 +76,19 @@ class Unit:
         if job is None and not self._clerk.is_seen(self.comment):
             return self._unseen(begun, ending)
         return self._over(begun, ending)
+
+    def _done(self) -> Standing:
+        job = self._clerk.look(self.comment)
+        if (
+            job is None
+            or job.state in WAITS
+            or is_over(job.state)
+            or self._has(self.attempt.path, "exit.json")
+        ):
+            return Standing("ended")
+        now = time.monotonic()
+        self._done_since = now if self._done_since is None else self._done_since
+        return Standing("runs" if now - self._done_since < self._grace_sec else "lingers")
 
     @property
     def told(self) -> str:

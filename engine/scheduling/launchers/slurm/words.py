@@ -7,16 +7,27 @@ from datetime import datetime, timedelta
 from engine.scheduling.launchers.slurm.commands import Listed
 from engine.scheduling.reasons import Reason
 
-WAITS = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
+WAITS = frozenset(
+    {
+        "PENDING",
+        "CONFIGURING",
+        "REQUEUED",
+        "REQUEUE_FED",
+        "REQUEUE_HOLD",
+        "RESV_DEL_HOLD",
+        "SPECIAL_EXIT",
+    }
+)
 RUNS = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"})
-"""Any other state is an end."""
+"""What is neither of these nor a known end (:func:`is_over`), as of a later Slurm, goes on as well."""
 
-BOX_FAILED = frozenset({"NODE_FAIL", "BOOT_FAIL", "PREEMPTED", "REVOKED"})
+BOX_FAILED = frozenset({"NODE_FAIL", "BOOT_FAIL", "LAUNCH_FAILED", "RECONFIG_FAIL", "PREEMPTED", "REVOKED"})
 """Ends that say nothing of the job: one that had not begun is handed over again."""
 
 _WAITING = {
     "Resources": "what it needs is taken by others at the moment",
     "Priority": "jobs of a higher priority go first",
+    "DependencyNeverSatisfied": "a job that it depends on has ended, so that it never begins: cancel it",
     "Dependency": "a job that it depends on has not begun",
     "JobHeldUser": "it is held: scontrol release lets it go on",
     "JobHeldAdmin": "an administrator of the cluster holds it",
@@ -50,20 +61,32 @@ _ENDS = {
     "OUT_OF_MEMORY": "it took more memory than it was given: set [slurm] mem_mb higher, and resume it",
     "CANCELLED": "it was cancelled on the cluster, and not from here",
     "PREEMPTED": "another job took its place",
+    "LAUNCH_FAILED": "its node could not start it",
+    "RECONFIG_FAIL": "its node could not be made ready for it",
     "REVOKED": "another cluster took it",
     "FAILED": "its process ended before the run was over: see stderr.log",
     "COMPLETED": "its process ended before the run was over: see stderr.log",
 }
 
 
+def is_over(state: str) -> bool:
+    """Whether a job ends with such a state; all that Slurm ever had are known."""
+    return state in _ENDS
+
+
 def reason_of(job: Listed) -> Reason:
     """Why a job waits that the cluster has."""
     where = f" in partition {job.partition}" if job.partition else ""
     slurm = job.reason or job.state
-    why = next((words for name, words in _WAITING.items() if slurm.startswith(name)), None)
+    why = next((words for name, words in _WAITING.items() if _is_reason(slurm, name)), None)
     told = f"{why} (Slurm: {slurm})" if why else f"Slurm: {slurm}"
     begins = f"; it is expected to begin at {job.start}" if _is_soon(job.start) else ""
     return Reason("cluster_queue", f"Slurm job {job.job_id} waits{where}: {told}{begins}")
+
+
+def _is_reason(slurm: str, name: str) -> bool:
+    """Some have more behind them, as ``ReqNodeNotAvail, UnavailableNodes:n2``."""
+    return slurm.startswith(name) and not slurm[len(name) :][:1].isalpha()
 
 
 def _is_soon(start: str) -> bool:
