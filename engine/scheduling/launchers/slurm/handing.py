@@ -57,7 +57,7 @@ class Handing:
         self._submit(unit, script.text(self._settings))
 
     def again(self, unit: Unit, job: Job) -> Unit:
-        """A new attempt in place of one that the cluster lost before it had begun; ``job``, its job.json, comes
+        """A new attempt in place of one that the cluster lost before it had begun; ``job`` comes
         to be of that. Its script is the same, but for the jobs that it waited for: the run waits itself."""
         script = (unit.attempt.path / SCRIPT).read_text(encoding="utf-8")
         before = mark_of(job), unit.comment, str(unit.attempt.path.absolute())
