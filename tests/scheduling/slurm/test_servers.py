@@ -263,15 +263,15 @@ def test_without_a_backend_it_ends_by_itself_when_its_last_user_is_gone(site: Ma
 
 def test_killed_while_it_is_used_it_comes_back_elsewhere_and_is_found(site: Make) -> None:
     here = site()
-    here.model.set("slow")
     _, number = here.use()
     first = here.ready()
+    here.model.set("slow")  # not while it loads and checks itself
     run = here.run(retries=3)
     here.in_use = {here.key: [run.run_id]}
     here.tick_until(lambda: run.episode_rows.exists(), "the run to have played an episode")
     kill_job(number)
-    second = here.ready(attempt=2)
     here.model.set("slow", False)
+    second = here.ready(attempt=2)
     assert second.url != first.url
     assert second.token != first.token
     here.tick_until(run.is_done, "the run's end")
