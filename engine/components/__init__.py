@@ -16,7 +16,10 @@ from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelFi
 from engine.components.errors import OutsideFailure, StopExecution
 from engine.components.firelist import DynamicFireListNode, FireList, FireSpec
 from engine.components.requirements import (
+    Package,
     Requirement,
+    below,
+    extra,
     foreign_imports,
     needs_module,
     needs_path,
@@ -49,6 +52,7 @@ __all__ = [
     "NodeContext",
     "NodeUIConfig",
     "OutsideFailure",
+    "Package",
     "PortDef",
     "Requirement",
     "ResetTool",
@@ -58,7 +62,9 @@ __all__ = [
     "StageTool",
     "StateDef",
     "StopExecution",
+    "below",
     "conda_env_python",
+    "extra",
     "foreign_imports",
     "needs_module",
     "needs_path",

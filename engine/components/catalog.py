@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from engine.components.requirements import Package
 from engine.graph.model import Node, Port, Ports
 
 Positive = Annotated[int, Meta(ge=1)]
@@ -84,6 +85,7 @@ class NodesetManifest(Struct, frozen=True, kw_only=True):
     first_reset_deadline_sec: Seconds = 300.0
     reset_deadline_sec: Seconds = 120.0
     has_requirements: bool = False
+    packages: tuple[Package, ...] = ()
     panel: dict[str, Any] | None = None
     containers: tuple[dict[str, Any], ...] = ()
     tools: dict[str, ToolManifest] = {}

@@ -172,6 +172,9 @@ class StageNodeSet(BaseNodeSet):
     def __init__(self) -> None:
         self.stage = self.stage_class()
 
+    async def initialize(self, **kwargs: Any) -> None:
+        """Nothing: each episode says what it lacks."""
+
     def get_tools(self) -> list[BaseCanvasNode]:
         return [tool(self.stage) for tool in self.tool_classes]
 

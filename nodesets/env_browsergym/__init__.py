@@ -14,11 +14,11 @@ from typing import ClassVar
 
 from engine.components import (
     EnvPanelField,
+    Package,
     Requirement,
     StageNodeSet,
     StagePanel,
     conda_env_python,
-    needs_module,
     needs_program,
 )
 
@@ -46,10 +46,11 @@ class EnvBrowserGym(StageNodeSet):
     env_panel, stage_class, tool_classes = BrowserPanel, BrowserStage, TOOLS
     metrics = ("success", "return", "length")
 
+    packages = tuple(
+        Package((name,), "pip install browsergym-core browsergym-miniwob miniwob")
+        for name in ("browsergym.miniwob", "miniwob")
+    )
+
     def requirements(self) -> list[Requirement]:
-        packages = "pip install browsergym-core browsergym-miniwob miniwob"
-        return [
-            needs_module("browsergym.miniwob", packages),
-            needs_module("miniwob", packages),
-            needs_program(list(CHROMIUM), "apt-get install --no-install-recommends chromium"),
-        ]
+        chromium = needs_program(list(CHROMIUM), "apt-get install --no-install-recommends chromium")
+        return [*super().requirements(), chromium]

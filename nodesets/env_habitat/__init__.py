@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from engine.components import EnvPanelField, Requirement, StageNodeSet, StagePanel, conda_env_python
+from engine.components import EnvPanelField, Requirement, StageNodeSet, StagePanel, below, conda_env_python
 from engine.components import needs_module as module
 from engine.components import needs_path as path
 from engine.statistics.trajectory import MEASURES
 
 from .stage import HabitatStage
-from .tasks import ROOT, TASKS, below_root
+from .tasks import PACKAGES, ROOT, TASKS
 from .tools import TOOLS
 
 
@@ -34,6 +34,7 @@ class EnvHabitat(StageNodeSet):
 
     name, description = "env_habitat", "Habitat: VLN-CE and ObjectNav in scanned houses"
     server_python = conda_env_python("evaltower-habitat", "EVALTOWER_HABITAT_PYTHON")
+    packages = PACKAGES
     determinism = "seeded"
     expected_ram_mb = 4096  # by what is said of it; nobody here could measure
     recycle_above_mb = 12288
@@ -43,7 +44,7 @@ class EnvHabitat(StageNodeSet):
         there = f"set {ROOT} to the folder that holds data/ (for VLN-CE its checkout)"
         return [
             module("habitat_sim", "conda install -c aihabitat -c conda-forge habitat-sim headless"),
-            module("habitat", "pip install -e habitat-lab, of the same version (VLN-CE: both 0.1.7)"),
-            path("scenes", below_root("data/scene_datasets"), there),
-            path("episodes", below_root("data/datasets"), there),
+            *super().requirements(),
+            path("scenes", below(ROOT, "data/scene_datasets"), there),
+            path("episodes", below(ROOT, "data/datasets"), there),
         ]

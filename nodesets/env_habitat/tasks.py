@@ -6,11 +6,10 @@ import gzip
 import inspect
 import json
 import os
-import sys
 from importlib import import_module
 from typing import Any
 
-from engine.components import foreign_imports
+from engine.components import Package, below, foreign_imports
 
 ROOT = "EVALTOWER_HABITAT_ROOT"
 ACTIONS = ("stop", "move_forward", "turn_left", "turn_right", "look_up", "look_down")
@@ -25,6 +24,18 @@ TASKS = {
     "ObjectNav-MP3D": ("benchmark/nav/objectnav/objectnav_mp3d.yaml", _OBJECT),
 }
 """(file of settings, splits). VLN-CE's lie in its checkout, the others in habitat's package."""
+PACKAGES = (
+    Package(
+        ("habitat",), "pip install -e habitat-lab, of habitat_sim's version (VLN-CE: both 0.1.7)", beside=ROOT
+    ),
+    Package(
+        ("habitat_extensions",),
+        f"git clone https://github.com/jacobkrantz/VLN-CE, and set {ROOT} to that folder",
+        {"dataset": "(R2R-CE|RxR-CE)?"},
+        "VLN-CE",
+        beside=ROOT,
+    ),
+)
 
 
 class Settings:
@@ -66,16 +77,9 @@ class Settings:
                 self.paths = {name: path["locations"] for name, path in json.load(stream).items()}
 
 
-def below_root(path: str) -> str:
-    """Habitat's relative paths (``data/…``) start from $EVALTOWER_HABITAT_ROOT."""
-    return os.path.join(os.environ.get(ROOT) or os.getcwd(), path)
-
-
 def _get_config(file: str) -> Any:
-    os.chdir(below_root(""))
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # VLN-CE is a checkout, not a package
-    with foreign_imports():
+    os.chdir(below(ROOT))  # habitat's own paths (data/…) start there
+    with foreign_imports(*PACKAGES):
         if file.startswith("habitat_extensions"):
             import_module("habitat_extensions")  # registers its data sets
             return import_module("habitat_extensions.config.default").get_extended_config

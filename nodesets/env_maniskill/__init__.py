@@ -15,11 +15,11 @@ from typing import ClassVar
 
 from engine.components import (
     EnvPanelField,
+    Package,
     Requirement,
     StageNodeSet,
     StagePanel,
     conda_env_python,
-    needs_module,
 )
 
 from .stage import OBS_MODES, ManiSkillStage
@@ -46,8 +46,10 @@ class EnvManiSkill(StageNodeSet):
     env_panel, stage_class, tool_classes = ManiSkillPanel, ManiSkillStage, TOOLS
     metrics = ("success", "return", "length")
 
+    packages = (Package(("mani_skill",), "pip install torch, then mani-skill"),)
+
     def requirements(self) -> list[Requirement]:
-        needs = [needs_module("mani_skill", "pip install torch, then mani-skill")]
+        needs = super().requirements()
         return [*needs, _vulkan()] if needs[0].met else needs
 
 

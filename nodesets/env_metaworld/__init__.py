@@ -8,7 +8,7 @@ from engine.components import StageNodeSet, conda_env_python
 
 from .panel import MetaWorldPanel
 from .tools import TOOLS
-from .trial import METRICS, STEP_LIMIT, Bench
+from .trial import METAWORLD, METRICS, STEP_LIMIT, Bench
 
 
 class EnvMetaWorld(StageNodeSet):
@@ -17,6 +17,7 @@ class EnvMetaWorld(StageNodeSet):
     name = "env_metaworld"
     description = "Meta-World v3: 50 manipulation tasks (MT1, MT50), scripted and random policies"
     server_python = conda_env_python("evaltower-metaworld", "EVALTOWER_METAWORLD_PYTHON")
+    packages = (METAWORLD,)
     expected_ram_mb = 400  # 210 to 280 without frames
     recycle_above_mb = 1024  # what closed environments leave behind comes and goes, some tens of MB
     env_panel, stage_class, tool_classes, metrics = MetaWorldPanel, Bench, TOOLS, METRICS

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any, Mapping
 
 import numpy as np
 
-from engine.components import Stage
+from engine.components import Package, Stage, extra, foreign_imports
 
+METAWORLD = Package(("metaworld",), extra("simulators", "EVALTOWER_METAWORLD_PYTHON"))
 METRICS = ("success", "return", "steps")
 STEP_LIMIT = 500  # Meta-World's own
 CHOICES = {"frames": ["none", "render"], "until": ["success", "limit"], "split": ["default"]}
@@ -127,12 +127,7 @@ def _library(frames: bool) -> tuple[Any, Any]:
     """(environments, policies) by name."""
     if frames:
         os.environ.setdefault("MUJOCO_GL", "egl")
-    try:
+    with foreign_imports(METAWORLD):
         from metaworld.env_dict import ALL_V3_ENVIRONMENTS_GOAL_OBSERVABLE
         from metaworld.policies import ENV_POLICY_MAP
-    except ImportError as error:
-        raise ImportError(
-            f"{sys.executable} lacks Meta-World ({error}): pip install 'evaltower[simulators]' there, "
-            "or set EVALTOWER_METAWORLD_PYTHON to an interpreter that has metaworld and packaging"
-        ) from None
     return ALL_V3_ENVIRONMENTS_GOAL_OBSERVABLE, ENV_POLICY_MAP

@@ -14,13 +14,13 @@ from engine.components import (
     Requirement,
     StageNodeSet,
     StagePanel,
+    below,
     conda_env_python,
-    needs_module,
     needs_path,
 )
 from engine.statistics.trajectory import MEASURES
 
-from .scans import DATASETS, ROOT, SPLITS, below_root, find_library
+from .scans import CHECKOUT, DATASETS, MATTERSIM, ROOT, SPLITS
 from .stage import Mp3dStage
 from .tools import TOOLS
 
@@ -39,17 +39,16 @@ class EnvMp3d(StageNodeSet):
 
     name, description = "env_mp3d", "Matterport3D: R2R from viewpoint to viewpoint"
     server_python = conda_env_python("evaltower-mp3d", "EVALTOWER_MP3D_PYTHON")
+    packages = (MATTERSIM,)
     determinism = "seeded"  # the walk is exact; another card may render a pixel differently
     expected_ram_mb = 2048  # by what is said of it; nobody here could measure
     env_panel, stage_class, tool_classes, metrics = Mp3dPanel, Mp3dStage, TOOLS, (*MEASURES, "length")
 
     def requirements(self) -> list[Requirement]:
-        find_library()
-        there = f"set {ROOT} to a checkout of Matterport3DSimulator"
         licence = "agree to the terms at https://niessner.github.io/Matterport; without them nothing is seen"
         return [
-            needs_module("MatterSim", f"{there}, and build it (cmake -DEGL_RENDERING=ON ..)"),
-            needs_path("viewpoint graphs", below_root("connectivity"), there),
-            needs_path("R2R episodes", below_root("tasks/R2R/data/R2R_val_unseen.json"), "its download.sh"),
-            needs_path("images", below_root("data/v1/scans"), licence),
+            *super().requirements(),
+            needs_path("viewpoint graphs", below(ROOT, "connectivity"), CHECKOUT),
+            needs_path("R2R episodes", below(ROOT, "tasks/R2R/data/R2R_val_unseen.json"), "its download.sh"),
+            needs_path("images", below(ROOT, "data/v1/scans"), licence),
         ]

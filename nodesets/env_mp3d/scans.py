@@ -5,12 +5,16 @@ from __future__ import annotations
 import heapq
 import json
 import math
-import os
-import sys
 from functools import lru_cache
 from typing import Any
 
+from engine.components import Package, below
+
 ROOT = "EVALTOWER_MP3D_ROOT"
+CHECKOUT = f"set {ROOT} to a checkout of Matterport3DSimulator"
+MATTERSIM = Package(
+    ("MatterSim",), f"{CHECKOUT}, and build it (cmake -DEGL_RENDERING=ON ..)", beside=f"{ROOT}/build"
+)
 DATASETS = ("R2R", "R4R")
 SPLITS = ("val_unseen", "val_seen", "train")  # of test nobody knows the goals
 
@@ -19,7 +23,7 @@ class Scan:
     """Viewpoints by id: ``position`` [x, y, z] in metres, z up, and ``edges`` {neighbour: metres}."""
 
     def __init__(self, name: str) -> None:
-        with open(below_root(f"connectivity/{name}_connectivity.json")) as stream:
+        with open(below(ROOT, f"connectivity/{name}_connectivity.json")) as stream:
             found = [item if item["included"] else None for item in json.load(stream)]
         self.position: dict[str, list[float]] = {}
         self.edges: dict[str, dict[str, float]] = {}
@@ -59,20 +63,10 @@ class Scan:
 @lru_cache(maxsize=4)
 def episodes(dataset: str, split: str) -> list[dict[str, Any]]:
     """One for each instruction of each path, in the file's order, with ``instr_id`` and ``instruction``."""
-    with open(below_root(f"tasks/{dataset}/data/{dataset}_{split}.json")) as stream:
+    with open(below(ROOT, f"tasks/{dataset}/data/{dataset}_{split}.json")) as stream:
         paths = json.load(stream)
     return [
         {**path, "instr_id": f"{path['path_id']}_{number}", "instruction": text}
         for path in paths
         for number, text in enumerate(path["instructions"])
     ]
-
-
-def below_root(path: str) -> str:
-    return os.path.join(os.environ.get(ROOT) or os.getcwd(), path)
-
-
-def find_library() -> None:
-    """MatterSim is a file in the folder it was built in."""
-    if below_root("build") not in sys.path:
-        sys.path.append(below_root("build"))

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.components import Stage, foreign_imports
+from engine.components import Stage, below, foreign_imports
 from engine.statistics.navigation import ndtw_of
 from engine.statistics.trajectory import Trajectory
 
-from .scans import DATASETS, SPLITS, Scan, below_root, episodes, find_library
+from .scans import DATASETS, MATTERSIM, ROOT, SPLITS, Scan, episodes
 
 RADIUS_M = 3.0
 STEP_BUDGET = 30
@@ -33,7 +33,7 @@ class Mp3dStage(Stage):
     def episode_counts(self) -> dict[str, int]:
         """Of the splits whose file is there."""
         dataset = self.choice("dataset")
-        files = {name: below_root(f"tasks/{dataset}/data/{dataset}_{name}.json") for name in SPLITS}
+        files = {name: below(ROOT, f"tasks/{dataset}/data/{dataset}_{name}.json") for name in SPLITS}
         return {name: len(episodes(dataset, name)) for name, file in files.items() if os.path.exists(file)}
 
     def set_up(self) -> None:
@@ -108,12 +108,11 @@ class Mp3dStage(Stage):
 
 
 def _simulator() -> Any:
-    find_library()
-    with foreign_imports():
+    with foreign_imports(MATTERSIM):
         import MatterSim
-    simulator, scans = MatterSim.Simulator(), below_root("data/v1/scans")
+    simulator, scans = MatterSim.Simulator(), below(ROOT, "data/v1/scans")
     simulator.setDatasetPath(scans)
-    simulator.setNavGraphPath(below_root("connectivity"))
+    simulator.setNavGraphPath(below(ROOT, "connectivity"))
     simulator.setRenderingEnabled(os.path.isdir(scans))  # who has no images can still walk
     simulator.setCameraResolution(640, 480)
     simulator.setCameraVFOV(math.radians(60))

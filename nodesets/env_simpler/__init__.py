@@ -13,11 +13,11 @@ from typing import ClassVar
 
 from engine.components import (
     EnvPanelField,
+    Package,
     Requirement,
     StageNodeSet,
     StagePanel,
     conda_env_python,
-    needs_module,
     needs_path,
 )
 
@@ -46,10 +46,14 @@ class EnvSimpler(StageNodeSet):
     env_panel, stage_class, tool_classes = SimplerPanel, SimplerStage, TOOLS
     metrics = ("success", "num_steps", "cumulative_reward")
 
+    packages = (
+        Package(
+            ("simpler_env",),
+            "git clone --recurse-submodules https://github.com/simpler-env/SimplerEnv, then pip install "
+            "'numpy<2' -e ManiSkill2_real2sim -e .",
+        ),
+    )
+
     def requirements(self) -> list[Requirement]:
-        clone = "git clone --recurse-submodules https://github.com/simpler-env/SimplerEnv"
-        install = f"{clone}, then pip install 'numpy<2' -e ManiSkill2_real2sim -e ."
-        return [
-            needs_module("simpler_env", install),
-            needs_path("an NVIDIA card", "/dev/nvidiactl", "SAPIEN 2 renders on one, and on nothing else"),
-        ]
+        card = needs_path("an NVIDIA card", "/dev/nvidiactl", "SAPIEN 2 renders on one, and on nothing else")
+        return [*super().requirements(), card]

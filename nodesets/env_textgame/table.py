@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
-from engine.components import Stage
+from engine.components import Package, Stage, extra, foreign_imports
 
 from . import games
 
 STEP_BUDGET = 100
+PACKAGES = tuple(
+    Package((name,), extra("simulators", "EVALTOWER_TEXTGAME_PYTHON"), {"task_id": tasks}, only_for)
+    for name, tasks, only_for in (
+        ("textworld", r"(?!scienceworld/).*", "TextWorld and ALFWorld"),
+        ("scienceworld", r"scienceworld/.*", "ScienceWorld"),
+        ("alfworld", r"alfworld/.*|.*\.tw-pddl", "ALFWorld"),
+    )
+)
 
 
 class Table(Stage):
@@ -33,12 +40,8 @@ class Table(Stage):
         task, options = (str(self.form.get(field) or "") for field in ("task_id", "options"))
         seed = int(self.form.get("game_seed", self.form.get("seed", 0)))
         try:
-            self._open(task or "textworld/simple", options, seed)
-        except ImportError as error:
-            where = (
-                f"pip install 'evaltower[simulators]' for {sys.executable}, or set EVALTOWER_TEXTGAME_PYTHON"
-            )
-            raise ImportError(f"{task} needs a library that is not there ({error}): {where}") from None
+            with foreign_imports(*PACKAGES):
+                self._open(task or "textworld/simple", options, seed)
         except OSError as error:
             raise ValueError(str(error)) from None
 
