@@ -59,7 +59,7 @@ class NodesetManifest(Struct, frozen=True, kw_only=True):
     ``panel`` ``{name, display_name, fields[], actions[]}``; ``containers`` definitions as in a graph file;
     ``graphs`` the saved graphs beside it; ``workspaces`` where else its ``workspace.…`` imports may lie.
     ``server_image``: AgentCanvas runs it in this Docker image, so that here it can only be borrowed.
-    ``has_requirements``: it can say what it needs of the machine.
+    ``has_requirements``: it can say what it needs of the machine beside its ``packages``.
     """
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$")]

@@ -51,6 +51,11 @@ class Package:
     def name(self) -> str:
         return " or ".join(self.modules)
 
+    @property
+    def told(self) -> str:
+        """As ``evaltower doctor`` calls it."""
+        return _only(f"module {self.name}", self.only_for)
+
     def wanted_by(self, settings: dict[str, object]) -> bool:
         """Whether it is needed where the fields have these values."""
         found = {name: settings.get(name) for name in self.when}
@@ -118,7 +123,9 @@ def foreign_imports(*packages: Package) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        remedies = "; ".join(dict.fromkeys(package.remedy for package in packages))
+        top = (error.name or "").partition(".")[0]
+        missing = [package for package in packages if top in package.modules] or packages
+        remedies = "; ".join(dict.fromkeys(package.remedy for package in missing))
         hint = "`evaltower doctor` says what is missing"
         told = f"{remedies}; {hint}" if remedies else hint
         raise ImportError(f"{error}, for {sys.executable}: {told}") from None

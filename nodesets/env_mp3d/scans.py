@@ -12,6 +12,7 @@ from engine.components import Package, below
 
 ROOT = "EVALTOWER_MP3D_ROOT"
 CHECKOUT = f"set {ROOT} to a checkout of Matterport3DSimulator"
+DOWNLOAD = f"{CHECKOUT}, and run its tasks/R2R/data/download.sh"
 MATTERSIM = Package(
     ("MatterSim",), f"{CHECKOUT}, and build it (cmake -DEGL_RENDERING=ON ..)", beside=f"{ROOT}/build"
 )
@@ -23,8 +24,8 @@ class Scan:
     """Viewpoints by id: ``position`` [x, y, z] in metres, z up, and ``edges`` {neighbour: metres}."""
 
     def __init__(self, name: str) -> None:
-        with open(below(ROOT, f"connectivity/{name}_connectivity.json")) as stream:
-            found = [item if item["included"] else None for item in json.load(stream)]
+        items = _read(f"connectivity/{name}_connectivity.json", CHECKOUT)
+        found = [item if item["included"] else None for item in items]
         self.position: dict[str, list[float]] = {}
         self.edges: dict[str, dict[str, float]] = {}
         for item in filter(None, found):
@@ -63,10 +64,18 @@ class Scan:
 @lru_cache(maxsize=4)
 def episodes(dataset: str, split: str) -> list[dict[str, Any]]:
     """One for each instruction of each path, in the file's order, with ``instr_id`` and ``instruction``."""
-    with open(below(ROOT, f"tasks/{dataset}/data/{dataset}_{split}.json")) as stream:
-        paths = json.load(stream)
+    paths = _read(f"tasks/{dataset}/data/{dataset}_{split}.json", DOWNLOAD)
     return [
         {**path, "instr_id": f"{path['path_id']}_{number}", "instruction": text}
         for path in paths
         for number, text in enumerate(path["instructions"])
     ]
+
+
+def _read(path: str, remedy: str) -> Any:
+    """A file of the checkout. ValueError where it is not there, with what brings it."""
+    try:
+        with open(below(ROOT, path)) as stream:
+            return json.load(stream)
+    except FileNotFoundError as error:
+        raise ValueError(f"there is no {error.filename}: {remedy}") from None

@@ -38,7 +38,7 @@ class Table(Stage):
 
     def set_up(self) -> None:
         task, options = (str(self.form.get(field) or "") for field in ("task_id", "options"))
-        seed = int(self.form.get("game_seed", self.form.get("seed", 0)))
+        seed = self.number("game_seed", self.number("seed"))
         try:
             with foreign_imports(*PACKAGES):
                 self._open(task or "textworld/simple", options, seed)
