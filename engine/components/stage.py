@@ -83,6 +83,17 @@ class Stage(ABC):
         return value
 
 
+class SeededStage(Stage):
+    """One whose episodes are made from their seeds, so that there is no end to them: 1000 are what ``--all``
+    means here."""
+
+    def options(self, field: str) -> list[str]:
+        return ["default"] if field == "split" else []
+
+    def episode_counts(self) -> dict[str, int]:
+        return {"default": 1000}
+
+
 def _whole(name: str, value: Any, least: int) -> int:
     try:
         whole = int(value)

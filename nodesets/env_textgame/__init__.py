@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.components import Requirement, StageNodeSet, conda_env_python, needs_program
+from engine.components import EnvPanelField, Requirement, StageNodeSet, conda_env_python, needs_program
 
-from .panel import TextGamePanel
 from .table import PACKAGES, STEP_BUDGET, Table
 from .tools import TOOLS
 
@@ -20,8 +19,16 @@ class EnvTextGame(StageNodeSet):
     packages = PACKAGES
     expected_ram_mb = 900  # ScienceWorld's Java; the others take 100 to 150
     recycle_above_mb = 2048  # ALFWorld's planner leaves more than 1 MB an episode
-    env_panel, stage_class, tool_classes = TextGamePanel, Table, TOOLS
+    stage_class, tool_classes = Table, TOOLS
     metrics = ("success", "score", "max_score", "steps")
+    fields = (
+        EnvPanelField(
+            "task_id", "text", "Game", placeholder="textworld/simple, scienceworld/boil, a path, …"
+        ),
+        EnvPanelField("options", "text", "tw-make's options, or ScienceWorld's simplifications"),
+        EnvPanelField("game_seed", "number", "Game's seed (empty: the episode's)", min=0),
+        EnvPanelField("seed", "number", "Seed", min=0),
+    )
 
     def requirements(self) -> list[Requirement]:
         java = "apt-get install --no-install-recommends default-jre-headless"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.components import Package, Stage, extra, foreign_imports
+from engine.components import Package, SeededStage, extra, foreign_imports
 
 from . import games
 
@@ -19,7 +19,7 @@ PACKAGES = tuple(
 )
 
 
-class Table(Stage):
+class Table(SeededStage):
     """``game`` is None before the first; ``chosen``: its task, options and seed."""
 
     def __init__(self) -> None:
@@ -29,19 +29,12 @@ class Table(Stage):
         self.steps = 0
         self._laboratory: Any = None
 
-    def options(self, field: str) -> list[str]:
-        return ["default"] if field == "split" else []
-
-    def episode_counts(self) -> dict[str, int]:
-        """Seeds have no end; 1000 episodes are what ``--all`` means here."""
-        return {"default": 1000}
-
     def set_up(self) -> None:
-        task, options = (str(self.form.get(field) or "") for field in ("task_id", "options"))
+        task, options = self.text("task_id") or "textworld/simple", self.text("options")
         seed = self.number("game_seed", self.number("seed"))
         try:
             with foreign_imports(*PACKAGES):
-                self._open(task or "textworld/simple", options, seed)
+                self._open(task, options, seed)
         except OSError as error:
             raise ValueError(str(error)) from None
 
