@@ -10,9 +10,10 @@ from typing import BinaryIO, Literal
 from PIL import GifImagePlugin, Image
 
 from engine.control.reports import ControlError
+from engine.limits import FPS
 
 VideoFormat = Literal["mp4", "gif"]
-FASTEST: dict[VideoFormat, float] = {"mp4": 240.0, "gif": 50.0}
+FASTEST: dict[VideoFormat, float] = {"mp4": FPS.high, "gif": 50.0}
 """Frames a second; a GIF counts in hundredths of a second, and browsers show none in less than two."""
 
 

@@ -10,6 +10,8 @@ import click
 
 from engine.cli.app import App, absolute
 from engine.cli.exports.target import check_target, exported
+from engine.cli.ranges import Number
+from engine.limits import FPS
 
 if TYPE_CHECKING:
     from engine.cli.exports.tables import Table
@@ -28,7 +30,7 @@ FILMS = ["mp4", "gif"]
 @click.option("--force", is_flag=True, help="Replace FILE where it is there.")
 @click.option("--node", metavar="N", help="A video of this node's images (default: the environment's).")
 @click.option("--port", metavar="P", help="A video of this port's images (default: rgb, where there is one).")
-@click.option("--fps", type=click.FloatRange(0.1, 240), help="A video's frames a second (default 10).")
+@click.option("--fps", type=Number(FPS), help="A video's frames a second (default 10).")
 @click.option("--no-caption", is_flag=True, help="A video without instruction, step, action and reward.")
 @click.pass_obj
 def command(
