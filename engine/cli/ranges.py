@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from engine.limits import LIMITS, Limit
 
+if TYPE_CHECKING:
+    _Type = click.ParamType[float]
+else:
+    _Type = click.ParamType  # older ones cannot be subscripted
+
 LONGEST_TOLD = 40
 """Characters of a wrong value that are shown."""
 
 
-class Number(click.ParamType):
+class Number(_Type):
     """A number within a limit; anything else is refused with the flag, the value, and what it takes."""
 
     name = "number"
