@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -25,8 +26,8 @@ def task_names(tasks: Iterable[str]) -> dict[str, str]:
         task: ("" if task == task_of({}) else task) if one is None else _named(one, common)
         for task, one in chosen.items()
     }
-    told = list(names.values())
-    return {task: name if told.count(name) == 1 else task for task, name in names.items()}
+    told = Counter(names.values())
+    return {task: name if told[name] == 1 else task for task, name in names.items()}
 
 
 def _named(selectors: Mapping[str, Any], common: set[str]) -> str:
@@ -34,7 +35,7 @@ def _named(selectors: Mapping[str, Any], common: set[str]) -> str:
     others = [
         f"{name}={value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
         for name, value in selectors.items()
-        if not name.endswith("_id") and (name not in common)
+        if not name.endswith("_id") and name not in common
     ]
     return ", ".join([*ids, *others]) or ", ".join(f"{name}={value}" for name, value in selectors.items())
 

@@ -291,5 +291,6 @@ def test_at_1280_no_column_is_cut_and_at_800_only_tables_scroll(page: Page, ever
 def test_on_paper_it_is_light_and_nothing_is_cut(page: Page, every_outcome: Path) -> None:
     page.open(every_outcome, 718, 1000, "dark", media="print")
     assert page.evaluate("getComputedStyle(document.body).color") == "rgb(29, 36, 44)"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.evaluate("document.documentElement.scrollWidth") <= 718
     assert page.evaluate(CONTRAST) == {}
