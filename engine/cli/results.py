@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from engine.cli.output import put, put_table, put_wrapped, say
+from engine.cli.output import put, put_table, put_wrapped, say, say_lines
 from engine.cli.progress import clock
 from engine.figures import count, interval, labelled, measure, number
 from engine.report.words import lacking, without_it
@@ -63,7 +63,7 @@ def put_result(report: RunReport, results: Results, rows: Sequence[EpisodeRow]) 
         ],
     )
     if summary.error:
-        say(f"error: {summary.error}", "red")
+        say_lines("error: ", summary.error, "red")
     for line in report.stderr_tail:
         say(f"stderr: {line}")
 

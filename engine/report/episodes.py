@@ -10,6 +10,7 @@ from engine.report.lanes import named
 from engine.report.markup import Child, Html, cut, el, figure, pointer, section, table
 from engine.store.outcomes import is_fault, outcome_of
 from engine.store.records import EpisodeRow
+from engine.text import one_line
 
 ROWS = 2000
 OPEN_ROWS = 100
@@ -22,7 +23,7 @@ ERRORS = 20
 def errors(rows: Sequence[EpisodeRow]) -> Html | None:
     """Errors by their first line, the most frequent first; None where there are none."""
     found = Counter(
-        (row.error_class or "", row.termination, cut(row.error.strip().partition("\n")[0], LONGEST))
+        (row.error_class or "", row.termination, cut(one_line(row.error), LONGEST))
         for row in rows
         if row.error
     )

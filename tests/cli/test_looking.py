@@ -36,7 +36,7 @@ def test_episodes_and_the_failed_ones(shell: Shell, root: Path) -> None:
     make_run(root, rows=[fake_row(0), fake_row(1, instruction=EVIL), crash])
     said = shell("episodes", "last")
     assert "infra: exit code 1" in said.out
-    assert "␛[31m[bold]go‹U+202E›␊left" in said.out
+    assert "␛[31m[bold]go‹U+202E› …" in said.out
     failed = shell("episodes", "last", "--failed", "--json").json
     assert [row["episode_index"] for row in failed] == [0, 2]
 
