@@ -28,6 +28,7 @@ from .tools import TOOLS
 
 class BrowserPanel(StagePanel):
     name, display_name = "env_browsergym", "BrowserGym"
+    only_fields = True
     fields: ClassVar[list[EnvPanelField]] = [
         EnvPanelField("task", "text", "Task", placeholder="miniwob.click-test"),
         EnvPanelField("episode_index", "number", "Episode", min=0, step=1),

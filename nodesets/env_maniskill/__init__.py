@@ -28,6 +28,7 @@ from .tools import TOOLS
 
 class ManiSkillPanel(StagePanel):
     name, display_name = "env_maniskill", "ManiSkill"
+    only_fields = True
     fields: ClassVar[list[EnvPanelField]] = [
         EnvPanelField("task", "text", "Task", placeholder="PickCube-v1"),
         EnvPanelField("obs_mode", "select", "Observation", options=list(OBS_MODES)),

@@ -9,6 +9,7 @@ from .trial import CHOICES
 
 class MetaWorldPanel(StagePanel):
     name = "env_metaworld"
+    only_fields = True
     fields = [
         EnvPanelField("task_id", "text", "Task", placeholder="reach-v3; empty: the fifty in turn"),
         EnvPanelField("frames", "select", "Frames", options=CHOICES["frames"]),

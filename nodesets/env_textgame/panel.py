@@ -7,6 +7,7 @@ from engine.components import EnvPanelField, StagePanel
 
 class TextGamePanel(StagePanel):
     name = "env_textgame"
+    only_fields = True
     fields = [
         EnvPanelField(
             "task_id", "text", "Game", placeholder="textworld/simple, scienceworld/boil, a path, …"
