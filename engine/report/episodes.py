@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from engine.figures import count
 from engine.report.lanes import named
 from engine.report.markup import Child, Html, cut, el, figure, pointer, section, table
+from engine.store.error_groups import error_groups
 from engine.store.outcomes import is_fault, outcome_of
 from engine.store.records import EpisodeRow
-from engine.text import one_line
 
 ROWS = 2000
 OPEN_ROWS = 100
@@ -21,17 +20,14 @@ ERRORS = 20
 
 
 def errors(rows: Sequence[EpisodeRow]) -> Html | None:
-    """Errors by their first line, the most frequent first; None where there are none."""
-    found = Counter(
-        (row.error_class or "", row.termination, cut(one_line(row.error), LONGEST))
-        for row in rows
-        if row.error
-    )
+    """What went wrong, the most frequent first; None where nothing did."""
+    found = error_groups(rows)
     if not found:
         return None
     told = [
-        [str(times), kind, ended, el("div", error, cls="text", dir="auto")]
-        for (kind, ended, error), times in found.most_common(ERRORS)
+        [str(one.episodes), one.error_class, one.termination, el("div", error, cls="text", dir="auto")]
+        for one in found[:ERRORS]
+        for error in [cut(one.error, LONGEST)]
     ]
     more = f"{count(len(found) - ERRORS, 'further error')} not shown." if len(found) > ERRORS else None
     shown = table(["episodes", "class", "ended by", "error"], told, (0,))

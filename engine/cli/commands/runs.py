@@ -10,6 +10,7 @@ from engine.cli.app import App
 from engine.cli.output import Cell, put_json, put_table, say
 from engine.cli.progress import clock, standing
 from engine.cli.results import STATUS_COLOURS
+from engine.store.error_groups import lost_in_short
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
@@ -48,6 +49,6 @@ def _row(report: RunReport) -> list[str | Cell]:
         f"{summary.completed_count}/{summary.total_episodes}",
         str(summary.error_count),
         clock(summary.elapsed_sec),
-        standing(report) or summary.error or "",
+        standing(report) or summary.error or lost_in_short(summary.error_count, summary.completed_count),
         report.label,
     ]
