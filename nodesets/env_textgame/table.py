@@ -30,8 +30,8 @@ class Table(Stage):
         return {"default": 1000}
 
     def set_up(self) -> None:
-        task, options = (str(self.form.get(field) or "") for field in ("task_id", "options"))
-        seed = int(self.form.get("game_seed", self.form.get("seed", 0)))
+        task, options = self.text("task_id"), self.text("options")
+        seed = self.number("game_seed", self.number("seed"))
         try:
             self._open(task or "textworld/simple", options, seed)
         except ImportError as error:
@@ -64,7 +64,8 @@ class Table(Stage):
         return dict(told, steps=float(self.steps))
 
     def step_budget(self) -> int:
-        return STEP_BUDGET
+        """Enough for the game's own solution: the gold path of scienceworld/boil has up to 188 steps."""
+        return max(STEP_BUDGET, len(self.current().walkthrough))
 
     def close(self) -> None:
         for held in (self.game, self._laboratory):
@@ -78,6 +79,8 @@ class Table(Stage):
             self.game.close()
         self.game = None
         engine, _, name = task.partition("/")
+        if options and engine not in ("textworld", "scienceworld"):
+            raise ValueError(f"selector options is {options!r}; only textworld/… and scienceworld/… take any")
         if task.endswith((".z8", ".tw-pddl")):
             self.game = games.from_file(task)
         elif engine == "textworld":
