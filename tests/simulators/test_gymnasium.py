@@ -176,3 +176,13 @@ async def test_a_task_that_this_mujoco_cannot_play_is_said_in_one_line() -> None
     assert not answer["ok"]
     assert "`Pusher-v4` is only supported on `mujoco<3`" in answer["error"]
     assert "\n" not in answer["error"]
+
+
+def test_a_task_that_the_agent_cannot_play_is_a_mistake_of_the_config(
+    tmp_path: Path, manifests: Path
+) -> None:
+    code, _, summary = play(tmp_path, manifests, "control_rule", "Taxi-v4", "-n", "2")
+    assert (code, summary["status"], summary["error_count"]) == (1, "completed", 2)
+    for row in summary["episodes"]:
+        assert (row["error_class"], row["termination"]) == ("config", "exception")
+        assert row["error"].startswith("agent: env_id is 'Taxi-v4', for which there is no rule; there is one")
