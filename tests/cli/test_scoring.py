@@ -136,7 +136,8 @@ def test_an_episode_is_shown_with_its_scores_and_what_its_judges_said(shell: She
     assert [score["metric"] for score in told["episode"]["scores"]] == ["tests_pass", "judge:style"]
     assert [score["pass"] for score in told["episode"]["scores"]] == [False, True]
     assert len(shell("log", "last", "1", "--json", "--node", "reset").json) == 1
-    assert shell("log", "last", "3", "--json").json == []
+    (ended,) = shell("log", "last", "3", "--json").json
+    assert ended["episode"]["error"] == "exit code 1"
 
 
 def test_a_run_whose_judges_all_failed_has_no_other_headline(shell: Shell, root: Path) -> None:

@@ -39,7 +39,7 @@ log = logging.getLogger(__name__)
 _COMMAND = (sys.executable, "-m", "engine.hosting.shared_server")
 KEPT_ATTEMPTS = 5
 """Attempts whose logs stay, the last one among them."""
-TAIL_BYTES, TAIL_LINES = 1 << 14, 20
+TAIL_BYTES = 1 << 14
 
 
 class ServerLauncher:
@@ -193,7 +193,7 @@ def _as_ended(tree: Tree) -> ServerState:
     if how.stopped_by:
         return ServerState(0, ended="it was told to end")
     words = f"exit code {how.rc}" if how.signal is None else f"signal {how.signal_name}"
-    return ServerState(0, ended=f"{words}\n{_tail(tree.attempt)}".strip(), killed=True)
+    return ServerState(0, ended=f"{words}{_last_line(tree.attempt)}", killed=True)
 
 
 def _gave_up(folder: ServerFolder, record: ServerRecord) -> str:
@@ -204,15 +204,15 @@ def _gave_up(folder: ServerFolder, record: ServerRecord) -> str:
     return end.why if end else ""
 
 
-def _tail(attempt: Attempt) -> str:
-    """The last lines of what its own process said."""
+def _last_line(attempt: Attempt) -> str:
+    """``: `` and the last line that its own process said, where it said one."""
     try:
         with attempt.stderr.open("rb") as log_file:
             log_file.seek(max(0, log_file.seek(0, os.SEEK_END) - TAIL_BYTES))
             text = log_file.read().decode("utf-8", "replace")
     except OSError as error:
-        return str(error)
-    return "\n".join(text.rstrip("\n").split("\n")[-TAIL_LINES:])
+        return f": {error}"
+    return "".join(f": {line.strip()}" for line in text.strip().splitlines()[-1:])
 
 
 def _attempt(folder: ServerFolder, record: ServerRecord) -> Attempt:
