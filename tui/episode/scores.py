@@ -65,11 +65,18 @@ def detail_text(detail: Any) -> str:
 def _verdict(row: EpisodeRow, waits: str, remedy: str) -> Iterator[InkedLine]:
     told = verdict_text(row)
     inks: dict[str, Ink] = {"pass": "good", "fail": "bad", "pending": "key"}
-    yield (("verdict  ", "strong"), (told or "none: no score decides", inks.get(told, "dim")))
+    yield (("verdict  ", "strong"), (told or f"none: {_why_open(row)}", inks.get(told, "dim")))
     if told == "pending":
         known = {True: "pass", False: "fail", None: ""}[row.verdict]
         now = f"waits for {waits}" if waits else f"nothing is at work on it{remedy}"
         yield inked(f"{now}{f'; so far {known}' if known else ''}", "key" if waits else "warn")
+
+
+def _why_open(row: EpisodeRow) -> str:
+    """Why there is no verdict although all scores are there."""
+    lacking = sorted({score.metric for score in row.scores if _lacks(score)})
+    partly = any(isinstance(score, Measured) and score.passed is not None for score in row.scores)
+    return f"not measured: {', '.join(lacking)}" if lacking and partly else "no score decides"
 
 
 def _scores(row: EpisodeRow) -> Iterator[InkedLine]:
