@@ -26,8 +26,8 @@ class ScoringReport(msgspec.Struct, kw_only=True):
     """passed, failed, undecided: episodes with final scores, by their verdict. pending: the others.
     waiting: what each of those waits for that a running process has taken up, the longest wait first.
     unmeasured: metric → episodes in which it was asked for and not measured. retryable: episodes of which
-    another attempt may measure more. not_collected: episodes whose trace could not be fetched, and that wait
-    for it; degraded: those that were graded without it, as was asked for. tally: what judges did, and did
+    another attempt may measure more, or have the trace. not_collected: episodes whose trace could not be
+    fetched; degraded: those that were graded without it, as was asked for. tally: what judges did, and did
     not, and took. in_backend: the backend goes on with those that are pending, by itself, once the run has
     ended. left: who or what does what an ended run has left undone: the backend, by itself, a resume, or a
     rescore; "" where nothing is left. sinks: what came of the exports to each."""
@@ -90,9 +90,7 @@ def report_of(rows: Sequence[EpisodeRow], status: RunStatus, sinks: Sequence[Sin
         undecided=verdicts[None],
         pending=sum(row.scoring == "pending" for row in scored),
         unmeasured=dict(sorted(unmeasured.items())),
-        retryable=sum(
-            any(isinstance(score, Unmeasured) and score.retryable for score in row.scores) for row in scored
-        ),
+        retryable=sum(map(_is_retryable, scored)),
         not_collected=sum(failed_to_collect(row) for row in scored),
         degraded=sum(does_without_trace(row) for row in scored),
         tally=scoring_tally(scored) or ScoringTally(),
@@ -110,4 +108,11 @@ def _left(report: ScoringReport, status: RunStatus) -> Literal["", "resume", "re
     if report.pending and status != "completed":
         return "resume"
     unsent = any(sink.is_left for sink in report.sinks)
-    return "rescore" if report.pending or report.retryable or report.not_collected or unsent else ""
+    return "rescore" if report.pending or report.retryable or unsent else ""
+
+
+def _is_retryable(row: EpisodeRow) -> bool:
+    """Whether another attempt may measure more of it, or have its trace."""
+    if failed_to_collect(row) and (row.failure or {}).get("retryable"):
+        return True
+    return any(isinstance(score, Unmeasured) and score.retryable for score in row.scores)
