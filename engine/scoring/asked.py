@@ -81,6 +81,23 @@ def ladder_problems(data: Any) -> Iterator[Problem]:
             wrong = _wrong_on_ladder(metric, known)
             if wrong:
                 yield problem(at, *wrong)
+    if _decides_nothing(data, known):
+        told = "can decide nothing: no grader and no judge that is asked passes or fails on any of its rungs"
+        yield problem("scoring.verdict", told, "add one that does, or leave the ladder out")
+
+
+def _decides_nothing(data: Any, known: Sequence[str] | None) -> bool:
+    """Whether a ladder is all right otherwise, and nothing that is asked stands on it."""
+    try:
+        ladder = msgspec.convert(_listed(data, "verdict"), list[str | list[str]])
+    except msgspec.ValidationError:
+        return False
+    rungs = [[rung] if isinstance(rung, str) else rung for rung in ladder]
+    if not rungs or known is None or any(_wrong_on_ladder(m, known) for rung in rungs for m in rung):
+        return False
+    judges = [f"judge:{judge['id']}" for judge in _listed(data, "judges")]
+    graded = [metric for grader in _graders(data).values() if grader.passes for metric in grader.metrics]
+    return not any(can_decide(metric, ladder) for metric in (*graded, *judges))
 
 
 def _wrong_on_ladder(metric: str, known: Sequence[str] | None) -> tuple[str, str] | None:

@@ -9,6 +9,7 @@ from typing import Any
 from engine.figures import measure
 from engine.store.records import EpisodeRow
 from engine.store.scores import ExportOutcome, Measured, Score, Stage, Unmeasured
+from engine.store.scoring_tally import hidden_scores
 from engine.store.strict_json import encode
 from tui.episode.inks import Ink, Inked, InkedLine, inked
 from tui.episode.values import value_lines
@@ -88,6 +89,8 @@ def _scores(row: EpisodeRow) -> Iterator[InkedLine]:
         by = "" if score.grader_id == score.metric else f"  by {score.grader_id}"
         yield ((f"  {score.metric:<{width}}  ", "key"), *_value(score), (by, "dim"))
         yield from _reason(score.detail)
+    for metric in hidden_scores(row):
+        yield inked(f"  {metric}: the graph's own metric of that name counts, and not the score", "warn")
 
 
 def _value(score: Score) -> tuple[Inked, ...]:
@@ -204,7 +207,7 @@ def _left(row: EpisodeRow) -> str:
     """What another attempt may mend, in words; empty where nothing is left."""
     again = any(isinstance(score, Unmeasured) and score.retryable for score in row.scores)
     parts = [
-        "its trace is missing" if not_collected(row) else "",
+        "its trace is missing" if not_collected(row) and (row.failure or {}).get("retryable") else "",
         "not everything was measured" if again else "",
         "not all was exported" if any(outcome.error for outcome in row.exports) else "",
     ]

@@ -53,6 +53,7 @@ class Script(CommandGrader[ScriptConfig]):
     ``status`` as in the episode's row. Any other exit code than 0 is an error, and no score."""
 
     kind = "script"
+    takes_command = False
     Config = ScriptConfig
 
     @property

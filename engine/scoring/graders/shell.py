@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 from posixpath import join
-from typing import Annotated, TypeVar
+from typing import Annotated, ClassVar, TypeVar
 
 import msgspec
 
@@ -36,7 +36,10 @@ C = TypeVar("C", bound=CommandConfig)
 
 
 class CommandGrader(Grader[C]):
+    """``takes_command``: what it runs is ``cmd``."""
+
     needs_compute = True
+    takes_command: ClassVar[bool] = True
 
     def held(self, compute: Compute | None) -> Compute:
         """Raises ComputeUnsupported where there is none: never a 0."""
