@@ -11,6 +11,7 @@ from typing import Any
 from engine.components.catalog import environment_of
 from engine.components.checking import needed_nodesets
 from engine.control import checking, hook_trust
+from engine.control.model_problems import keys_out_of_reach
 from engine.control.reports import (
     NOTHING_MORE,
     NotFoundError,
@@ -65,6 +66,7 @@ def plan_run(root: Path, request: StartRequest) -> RunPlan:
         problems += unused_servers(request.servers, needed_nodesets(prepared.graph))
         problems += selection_problems(prepared.graph, catalog, request)
         problems += unknown_selections(prepared.graph, environment_of(prepared.nodesets), request)
+        problems += keys_out_of_reach(root, prepared.graph, request.caller_secrets)
     if prepared.graph is None or problems:
         raise RefusedError(problems)
     saved = dump_graph(prepared.graph)
