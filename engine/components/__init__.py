@@ -13,7 +13,7 @@ from engine.components.bases import (
 )
 from engine.components.context import NodeContext
 from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelField
-from engine.components.errors import OutsideFailure, StopExecution
+from engine.components.errors import OutsideFailure, StopExecution, WrongChoice
 from engine.components.firelist import DynamicFireListNode, FireList, FireSpec
 from engine.components.requirements import (
     Package,
@@ -64,6 +64,7 @@ __all__ = [
     "StageTool",
     "StateDef",
     "StopExecution",
+    "WrongChoice",
     "below",
     "conda_env_python",
     "extra",

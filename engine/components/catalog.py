@@ -56,8 +56,9 @@ class NodesetManifest(Struct, frozen=True, kw_only=True):
     """A nodeset's declarations, by the names of its class attributes, and where it was found.
 
     ``path`` is the file or folder; ``origin`` the kind of root (overlay, workspace, package, builtin);
-    ``panel`` ``{name, display_name, fields[], actions[]}``; ``containers`` definitions as in a graph file;
-    ``graphs`` the saved graphs beside it; ``workspaces`` where else its ``workspace.…`` imports may lie.
+    ``panel`` ``{name, display_name, fields[], actions[], only_fields}``; ``containers`` definitions as in a
+    graph file; ``graphs`` the saved graphs beside it; ``workspaces`` where else its ``workspace.…`` imports
+    may lie.
     ``server_image``: AgentCanvas runs it in this Docker image, so that here it can only be borrowed.
     ``has_requirements``: it can say what it needs of the machine beside its ``packages``.
     """

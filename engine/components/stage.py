@@ -193,7 +193,7 @@ class EvaluateTool(StageTool):
 
 class StageNodeSet(BaseNodeSet):
     """An environment of one stage a process. ``fields``: what its panel asks for, with ``episode_index`` in
-    any case; ``title``: the panel's name for people."""
+    any case; ``only_fields``: that is all that can be selected; ``title``: the panel's name for people."""
 
     parallelism = "replicated"
     stage_class: ClassVar[type[Stage]]
@@ -201,13 +201,19 @@ class StageNodeSet(BaseNodeSet):
     metrics: ClassVar[tuple[str, ...]] = ()
     title: ClassVar[str] = ""
     fields: ClassVar[tuple[EnvPanelField, ...]] = ()
+    only_fields: ClassVar[bool] = False
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
         if cls.fields and "env_panel" not in vars(cls):
             fields = {field.name: field for field in (_EPISODE, *cls.fields)}
             fields[_EPISODE.name] = fields.pop(_EPISODE.name)  # the last
-            own = {"name": cls.name, "display_name": cls.title, "fields": list(fields.values())}
+            own: dict[str, Any] = {
+                "name": cls.name,
+                "display_name": cls.title,
+                "fields": list(fields.values()),
+                "only_fields": cls.only_fields,
+            }
             cls.env_panel = type(f"{cls.__name__}Panel", (StagePanel,), own)
 
     def __init__(self) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from engine.control.reports import Sources, StartRequest
+from engine.control.selections import SET_BY_THE_RUN
 from engine.graph.model import Problem
 from engine.limits import LIMITS, MOST_EPISODES
 from engine.store.records import identity_of
@@ -63,13 +64,9 @@ def dependency_problems(root: Path, wanted: Iterable[str]) -> tuple[list[str], l
 
 def _selector_problems(request: StartRequest) -> list[Problem]:
     """Fields that a run sets itself: a selector of that name would be overwritten in silence."""
-    own = {
-        "seed": "use --seed (seed), from which every episode's seed comes",
-        "episode_index": "use --episodes",
-    }
     return [
         _problem(f"selectors.{name}", "is set by the run, for each episode", remedy)
-        for name, remedy in own.items()
+        for name, remedy in SET_BY_THE_RUN.items()
         if name in request.selectors
     ]
 

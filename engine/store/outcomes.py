@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from engine.store.records import EpisodeRow
+from engine.store.scores import Measured
 
 EpisodeOutcome = Literal[
     "crash", "misconfigured", "timeout", "failure", "unmeasured", "cancelled", "scoring", "success"
@@ -24,7 +25,7 @@ def outcome_of(row: EpisodeRow) -> EpisodeOutcome:
 def known_outcome(row: EpisodeRow) -> EpisodeOutcome:
     """How it ended, as far as that is known. Misconfigured: refused as it was asked for (class config), so
     that nothing crashed. A completed one is a failure where its verdict says so, or its success is below one
-    half."""
+    half; it is unmeasured where graders or judges pass or fail it, and no verdict came of that."""
     if row.status == "cancelled":
         return "cancelled"
     if row.termination == "timeout":
@@ -36,7 +37,9 @@ def known_outcome(row: EpisodeRow) -> EpisodeOutcome:
     success = row.measures.get("success")
     if success is not None:
         return "success" if success >= 0.5 else "failure"
-    return "unmeasured" if not any(value is not None for value in row.measures.values()) else "success"
+    open_ = row.verdict is None and any(isinstance(s, Measured) and s.passed is not None for s in row.scores)
+    measured = any(value is not None for value in row.measures.values())
+    return "success" if measured and not open_ else "unmeasured"
 
 
 def is_fault(row: EpisodeRow) -> bool:

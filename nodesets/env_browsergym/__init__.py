@@ -34,6 +34,7 @@ class EnvBrowserGym(StageNodeSet):
     expected_ram_mb = 1200
     recycle_above_mb = 4096
     stage_class, tool_classes = BrowserStage, TOOLS
+    only_fields = True
     fields = (EnvPanelField("task", "text", "Task", placeholder="miniwob.click-test"),)
     metrics = ("success", "return", "length")
 

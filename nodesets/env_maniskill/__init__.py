@@ -31,6 +31,7 @@ class EnvManiSkill(StageNodeSet):
     expected_ram_mb = 900
     recycle_above_mb = 4096
     stage_class, tool_classes = ManiSkillStage, TOOLS
+    only_fields = True
     fields = (
         EnvPanelField("task", "text", "Task", placeholder="PickCube-v1"),
         EnvPanelField("obs_mode", "select", "Observation", options=list(OBS_MODES)),

@@ -20,6 +20,7 @@ class EnvMetaWorld(StageNodeSet):
     expected_ram_mb = 400  # 210 to 280 without frames
     recycle_above_mb = 1024  # what closed environments leave behind comes and goes, some tens of MB
     stage_class, tool_classes, metrics = Bench, TOOLS, METRICS
+    only_fields = True
     fields = (
         EnvPanelField("task_id", "text", "Task", placeholder="reach-v3; empty: the fifty in turn"),
         EnvPanelField("frames", "select", "Frames", options=CHOICES["frames"]),

@@ -21,6 +21,7 @@ class EnvTextGame(StageNodeSet):
     recycle_above_mb = 2048  # ALFWorld's planner leaves more than 1 MB an episode
     stage_class, tool_classes = Table, TOOLS
     metrics = ("success", "score", "max_score", "steps")
+    only_fields = True
     fields = (
         EnvPanelField(
             "task_id", "text", "Game", placeholder="textworld/simple, scienceworld/boil, a path, …"

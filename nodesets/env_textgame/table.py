@@ -60,7 +60,8 @@ class Table(SeededStage):
         return dict(told, steps=float(self.steps))
 
     def step_budget(self) -> int:
-        return STEP_BUDGET
+        """Enough for the game's own solution: the gold path of scienceworld/boil has up to 188 steps."""
+        return max(STEP_BUDGET, len(self.current().walkthrough))
 
     def close(self) -> None:
         for held in (self.game, self._laboratory):
@@ -74,6 +75,8 @@ class Table(SeededStage):
             self.game.close()
         self.game = None
         engine, _, name = task.partition("/")
+        if options and engine not in ("textworld", "scienceworld"):
+            raise ValueError(f"selector options is {options!r}; only textworld/… and scienceworld/… take any")
         if task.endswith((".z8", ".tw-pddl")):
             self.game = games.from_file(task)
         elif engine == "textworld":

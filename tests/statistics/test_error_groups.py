@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.statistics.error_groups import error_line, grouped_errors
+from engine.statistics.error_groups import (
+    LONGEST_TOLD,
+    error_groups,
+    error_line,
+    grouped_errors,
+    nothing_measured,
+)
 from engine.store.records import EpisodeRow
 from tests.fakes.finished_runs import fake_row
 
@@ -57,13 +63,37 @@ def test_words_class_and_end_tell_errors_apart_and_the_commonest_is_first() -> N
 
 
 def test_what_did_not_go_wrong_is_no_error() -> None:
-    rows = [
-        fake_row(0),
-        failed(1, "cancelled", status="cancelled", termination="cancelled"),
-        failed(2, ""),
-        fake_row(3, status="error", error=None),
-    ]
+    rows = [fake_row(0), failed(1, "cancelled", status="cancelled", termination="cancelled")]
     assert grouped_errors(rows) == []
+
+
+def test_one_without_a_word_is_told_by_how_it_ended() -> None:
+    assert [group.text for group in grouped_errors([failed(2, "")])] == ["exception"]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("exit code 1", "exit code 139"),
+        ("HTTP 429", "HTTP 500"),
+        ("no x", "no y"),
+        ("v4 is gone", "v5 is gone"),
+    ],
+)
+def test_what_says_what_went_wrong_tells_errors_apart(one: str, other: str) -> None:
+    assert len(error_groups([failed(0, one), failed(1, other)])) == 2
+
+
+def test_a_run_of_which_nothing_was_measured_says_with_what() -> None:
+    groups = error_groups([failed(0, "a"), failed(1, "b"), failed(2, "b")])
+    assert nothing_measured(groups) == "no episode was measured: all 3 failed, 2 of them with graph: b"
+    assert nothing_measured(groups[1:]) == "no episode was measured: the one that ended failed with graph: a"
+
+
+def test_a_long_error_is_cut_and_says_so() -> None:
+    (group,) = error_groups([failed(0, "x" * 10_000)])
+    assert len(group.error) < LONGEST_TOLD + 40
+    assert "characters left out" in group.error
 
 
 def test_of_a_traceback_the_last_line_counts() -> None:
@@ -77,7 +107,7 @@ def test_of_a_traceback_the_last_line_counts() -> None:
 def test_every_error_is_in_one_group_and_a_text_alone_is_told_as_it_is(errors: list[str]) -> None:
     rows = [failed(at, error) for at, error in enumerate(errors)]
     groups = grouped_errors(rows)
-    assert sum(group.count for group in groups) == sum(bool(error) for error in errors)
+    assert sum(group.count for group in groups) == len(errors)
     for group in groups:
         if group.count == 1:
-            assert group.text == error_line(group.first.error or "")
+            assert group.text == error_line(group.first.error or "exception")

@@ -94,7 +94,9 @@ def _headline(drawing: Drawing, found: Headline, width: int, *, over: bool) -> l
     missing, shown = found.missing, found.estimate
     if shown is None:
         lines: list[Line] = [[(f"{found.metric} is withheld", drawing.bad)]]
-        why = f"{found.withheld}. The means over what completed are in summary.json."
+        why = found.withheld or ""
+        if missing.measured:
+            why += ". The means over what completed are in summary.json."
         lines += [[(line, drawing.plain)] for line in wrapped(why, width)]
     else:
         lines = [

@@ -12,6 +12,7 @@ from engine.cli.progress import clock, standing
 from engine.cli.ranges import Number
 from engine.cli.results import STATUS_COLOURS
 from engine.limits import Limit
+from engine.statistics.error_groups import lost_in_short
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
@@ -50,6 +51,6 @@ def _row(report: RunReport) -> list[str | Cell]:
         f"{summary.completed_count}/{summary.total_episodes}",
         str(summary.error_count),
         clock(summary.elapsed_sec),
-        standing(report) or summary.error or "",
+        standing(report) or summary.error or lost_in_short(summary.error_count, summary.completed_count),
         report.label,
     ]
