@@ -77,7 +77,12 @@ class Tower:
 
     def number(self, run: RunDir) -> str:
         """The number of its job, once it has one."""
-        return self.wait_for(lambda: self.note(run).job_id)
+
+        def number() -> str:
+            note = run.read_job().cluster
+            return note.job_id if note else ""
+
+        return self.wait_for(number)
 
     def job(self, number: str) -> dict[str, str]:
         """``scontrol show job``."""
