@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import signal
+import shutil
 from pathlib import Path
 
 import pytest
 
-from engine.control.reader import Reader
-from tests.control.test_backend_killed import Killable
-from tests.control.waiting import wait_until_over
+from engine.store.rundir import RunDir, runs_folder
+from tests.control.test_backend_killed import killed_at_last
 from tests.fakes.slurm_cluster import Cluster
 from tests.scheduling.slurm.towers import Tower, claims, let_end, rows_of, tower
 
 pytestmark = pytest.mark.slurm
 
 
-def jobs_of(box: Tower, *runs: object) -> int:
+def jobs_of(box: Tower, *runs: RunDir) -> int:
     """How many jobs the cluster had for these."""
-    names = {run.run_id for run in runs}  # type: ignore[attr-defined]
+    names = {run.run_id for run in runs}
     return sum(
         name in names for name in box.cluster.run("squeue", "-h", "-a", "-t", "all", "-o", "%j").split()
     )
@@ -31,6 +30,8 @@ def test_a_controller_that_dies_comes_back_to_the_same_jobs(root: Path, own_clus
         second = box.start("gate", on="slurm:small", worker_count=3)
         box.wait_for(lambda: "Resources" in box.why(second))
         numbers = [box.number(run) for run in (first, second)]
+        saved, comment = own_cluster.conf.parent / "state" / "job_state", box.job(numbers[1])["Comment"]
+        box.wait_for(lambda: comment.encode() in saved.read_bytes())
         own_cluster.kill_controller()
         third = box.start()
         box.wait_for(lambda: box.why(third).startswith("cluster_silent: "))
@@ -56,8 +57,8 @@ def test_a_controller_without_its_memory_gets_again_what_had_not_begun(
         box.wait_for(lambda: "Resources" in box.why(second))
         before = second.read_job()
         own_cluster.kill_controller()
-        for file in (own_cluster.conf.parent / "state").iterdir():
-            file.unlink()
+        shutil.rmtree(own_cluster.conf.parent / "state")
+        (own_cluster.conf.parent / "state").mkdir()
         own_cluster.start_controller()
         # The nodes end what their controller knows nothing of.
         report = box.over(first)
@@ -71,6 +72,7 @@ def test_a_controller_without_its_memory_gets_again_what_had_not_begun(
         assert not (second.attempt(1) / "exit.json").exists()
         box.control.resume(first.run_id)
         box.begun(first, 2)
+        let_end(first)
         assert box.over(first).status == "completed"
 
 
@@ -133,7 +135,8 @@ def test_a_backend_that_is_ended_leaves_them_to_the_next(root: Path, cluster: Cl
     let_end(ended)
     cluster.wait_for(ended.is_done)
     with tower(root, cluster) as box:
-        assert f"ended while no backend lived: {ended.run_id}" in box.control.live.notices.texts
+        told = f"ended while no backend lived: {ended.run_id}"
+        assert any(told in notice for notice in box.control.live.notices.texts)
         box.wait_for(lambda: box.running(first) and "Resources" in box.why(second))
         assert [(run.attempt, run.token) for run in before] == [
             (run.read_job().attempt, run.read_job().token) for run in (first, second)
@@ -143,3 +146,21 @@ def test_a_backend_that_is_ended_leaves_them_to_the_next(root: Path, cluster: Cl
             assert box.over(run).status == "completed"
             assert claims(run) == len(rows_of(run)) == 1
         assert jobs_of(box, first, second, ended) == 3
+
+
+def test_a_backend_that_is_killed_leaves_them_to_the_next(root: Path, cluster: Cluster) -> None:
+    with killed_at_last(root) as backend:
+        backend.tell("away hang", "away nap", "away hang")
+        cluster.wait_for(lambda: sum(word == "accepted" for word, *_ in backend.said) == 3)
+        first, napping, last = (
+            RunDir(runs_folder(root) / words[1]) for words in backend.said if words[0] == "accepted"
+        )
+        cluster.wait_for(lambda: len(rows_of(first)) == 1 and last.read_job().cluster)
+        backend.kill()
+    with tower(root, cluster) as box:
+        assert box.over(napping).status == "completed"
+        for run in (first, last):
+            box.begun(run)
+            box.control.cancel(run.run_id)
+            assert box.over(run).status == "cancelled"
+        assert [claims(run) for run in (first, napping, last)] == [1, 1, 1]
