@@ -10,6 +10,7 @@ from engine.cli.output import put, put_table, put_wrapped, say
 from engine.cli.progress import clock
 from engine.figures import count, interval, labelled, measure, number
 from engine.report.words import lacking, without_it
+from engine.store.task_names import task_names
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
@@ -91,11 +92,12 @@ def _put_headline(found: Headline) -> None:
 
 def _put_tasks(table: TaskTable) -> None:
     """One metric by task, then its mean over episodes and over tasks."""
+    names = task_names(line.task for line in table.tasks)
     means = [("every episode alike", table.pooled), ("every task alike", table.macro)]
     put_table(
         [f"{labelled(table.metric)} by task", "mean", "95 % interval", "n", "without it"],
         [
-            *([line.task, *_cells(line.estimate), lacking(line.missing)] for line in table.tasks),
+            *([names[line.task], *_cells(line.estimate), lacking(line.missing)] for line in table.tasks),
             *([name, *_cells(found), ""] for name, found in means),
         ],
     )

@@ -31,6 +31,7 @@ from engine.scheduling.launchers.local import LocalLauncher
 from engine.scheduling.launchers.routing import RoutingLauncher
 from engine.scheduling.launchers.slurm.commands import SlurmError, SlurmSilentError
 from engine.scheduling.launchers.slurm.launcher import SlurmLauncher
+from engine.scheduling.launchers.slurm.servers import ClusterServer
 from engine.scheduling.launching import Launcher
 from engine.scheduling.ledger import Ledger
 from engine.scheduling.machine import Machine
@@ -195,6 +196,11 @@ class Backend:
         except SlurmError as error:
             remedy = "ask for less, or set [slurm] in evaltower.toml; evaltower doctor tells what there is"
             raise RefusedError([Problem("cluster", "on", str(error), remedy)]) from None
+
+    def cluster_servers(self) -> list[ClusterServer]:
+        """The shared servers that it has on a cluster."""
+        with self._access:
+            return self._slurm.servers()
 
     def refuse_if_closed(self) -> None:
         """NoBackendError where nothing is taken in any more."""

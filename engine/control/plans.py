@@ -21,7 +21,7 @@ from engine.control.reports import (
 )
 from engine.control.requests import dependency_problems, request_problems, unused_servers
 from engine.control.scoring import chosen_scoring, out_of_reach, problems_of
-from engine.control.selections import selection_problems
+from engine.control.selections import selection_problems, selections
 from engine.graph.model import Problem
 from engine.graph.read import dump_graph
 from engine.scheduling.need import Scheduling
@@ -53,7 +53,8 @@ def plan_run(root: Path, request: StartRequest) -> RunPlan:
     catalog, unlent = checking.borrow(catalog, request.servers, max(request.worker_count, 1))
     problems += [*unknown, *unlent]
     try:
-        prepared = checking.prepare(catalog, request.graph or request.graph_name, root, request.graph_name)
+        graph, selected = request.graph or request.graph_name, selections(request)
+        prepared = checking.prepare(catalog, graph, root, request.graph_name, selected)
     except NotFoundError as error:
         problems.append(Problem("no-such-graph", "graph", str(error)))
         raise RefusedError(problems) from None

@@ -193,5 +193,6 @@ class Control(Protocol):
     def compare_results(self, runs: Sequence[str]) -> VerifyReport:
         """Are the results of these the same, bit for bit? Compares finished runs as ``verify`` does."""
 
-    def doctor(self) -> list[DoctorItem]:
-        """What this machine offers, and what would stop a run."""
+    def doctor(self, *, cluster: bool = False) -> list[DoctorItem]:
+        """What this machine offers, and what would stop a run. ``cluster``: have a small job of its Slurm
+        cluster look at a node, which may take half a minute."""

@@ -134,10 +134,10 @@ class Reader:
         except RunDirError as error:
             raise ControlError(str(error)) from error
 
-    def doctor(self) -> list[DoctorItem]:
+    def doctor(self, *, cluster: bool = False) -> list[DoctorItem]:
         from engine.control.doctor import examine
 
-        return examine(self.root, self.nodesets())
+        return examine(self.root, self.nodesets(), cluster=cluster)
 
     def _whole(self, run: str, read: Callable[[RunDir], T]) -> T:
         """What ``read`` gives; NotFoundError where the run was deleted under it, and so reads as empty."""

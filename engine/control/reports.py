@@ -129,10 +129,11 @@ class NodesetUse(msgspec.Struct, kw_only=True):
 class Missing(msgspec.Struct, kw_only=True):
     """Something that a graph needs and that is not installed. name: of a profile, "" for the active one.
 
-    wanted: the node types that a nodeset would provide; the nodes that ask for a tool or a profile.
+    wanted: the node types that a nodeset would provide; the nodes that ask for a tool or a profile; the
+    nodesets whose interpreter lacks a package.
     """
 
-    kind: Literal["nodeset", "tool", "profile"]
+    kind: Literal["nodeset", "tool", "profile", "package"]
     name: str
     wanted: list[str] = []
     remedy: str = ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from engine.components.catalog import Catalog
 from engine.control.reports import StartRequest
@@ -21,10 +22,17 @@ def selection_warnings(graph: Graph, catalog: Catalog) -> list[Problem]:
 
 def selection_problems(graph: Graph, catalog: Catalog, request: StartRequest) -> Iterator[Problem]:
     """One for each of these that the request selects for no episode, or not for all of them."""
-    own = request.episode_selectors or [{}]
+    selected = selections(request)
     for name in _left_open(graph, catalog):
-        if not all({**request.selectors, **selectors}.get(name) for selectors in own):
+        if not all(own.get(name) for own in selected):
             yield Problem("bad-request", f"selectors.{name}", *_told(name))
+
+
+def selections(request: StartRequest) -> list[Mapping[str, Any]]:
+    """What the environment's panel is told, for each way in which episodes differ."""
+    named = {"dataset": request.dataset, "split": request.split}
+    shared = {**{name: value for name, value in named.items() if value}, **request.selectors}
+    return [{**shared, **own} for own in request.episode_selectors or [{}]]
 
 
 def _left_open(graph: Graph, catalog: Catalog) -> Mapping[str, str]:

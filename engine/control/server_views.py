@@ -7,6 +7,7 @@ from engine.control.backend import Backend
 from engine.control.checking import need_of
 from engine.control.queue_reports import ServerReport
 from engine.control.reports import ConflictError, NotFoundError
+from engine.scheduling.launchers.slurm.servers import ClusterServer
 from engine.scheduling.need import server_key
 from engine.scheduling.tenancy import Server
 from engine.scheduling.tick import Scheduler
@@ -21,11 +22,26 @@ def server_reports(backend: Backend, catalog: Catalog) -> list[ServerReport]:
             server = loaded.pop(server_key(need_of(manifest)), None)
             reports.append(_loaded(scheduler, server) if server else _installed(scheduler, manifest))
         reports += [_loaded(scheduler, server) for server in loaded.values()]
+    reports += [_elsewhere(server) for server in backend.cluster_servers()]
     reports += [
         ServerReport(name=failure.path, parallelism="replicated", state="failed", detail=failure.error)
         for failure in catalog.failures
     ]
     return reports
+
+
+def _elsewhere(server: ClusterServer) -> ServerReport:
+    job = f"job {server.job_id}" if server.job_id else ""
+    where = " ".join(filter(None, [server.on, job, f"on {server.node}" if server.node else ""]))
+    return ServerReport(
+        name=server.name,
+        parallelism="shared",
+        state="loading" if server.state == "waiting" else server.state,
+        detail=f"{where}: {server.detail}" if server.detail else where,
+        key=server.key,
+        url=server.url,
+        users=server.users,
+    )
 
 
 def load(backend: Backend, catalog: Catalog, name: str) -> ServerReport:

@@ -18,7 +18,6 @@ from engine.graph.model import GraphError, PortResolver
 from engine.graph.plan import Plan, plan_graph
 from engine.graph.read import parse_graph
 from engine.hosting.borrowing import with_servers
-from engine.hosting.leases import take_all
 from engine.models.client import ChatClient
 from engine.store.keys import Keys
 from engine.store.records import Spec
@@ -49,9 +48,7 @@ def load(run: RunDir, spec: Spec, guard: Callable[[], object]) -> Loaded:
     server that cannot be borrowed, and what :func:`engine.evaluation.models.open_chat` raises."""
     roots = roots_of(run.root, spec.workspaces, spec.active_workspace_dir)
     catalog = discover(roots)
-    urls = run.read_shared_urls()
-    take_all(urls.values(), run.root, spec.eval.per_step_budget_sec or 0.0)
-    catalog, failures = with_servers(catalog, urls, spec.eval.worker_count)
+    catalog, failures = with_servers(catalog, run.read_shared_urls(), spec.eval.worker_count)
     for failure in failures.values():
         raise failure
 

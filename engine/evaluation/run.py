@@ -36,6 +36,8 @@ from engine.evaluation.time_limit import TimeLimit
 from engine.evaluation.verdict import SetupRefused
 from engine.evaluation.worker import Worker
 from engine.graph.model import GraphError
+from engine.hosting.borrowing import until_up
+from engine.hosting.leases import Leases
 from engine.models.client import ChatClient
 from engine.models.errors import ProfileError
 from engine.scoring.pipeline import PhaseError
@@ -70,6 +72,7 @@ class Run:
         self._folder = run.attempt(fence.attempt)
         self._summary = reopened_summary(run, spec)
         self._recorder = Recorder(run, self._summary, spec.needs.graph_hash, fence, self._failed)
+        self._leases: Leases | None = None
         self._hosts: Hosts | None = None
         self._chat: ChatClient | None = None
         self._keys = Keys({}, {})
@@ -180,13 +183,16 @@ class Run:
         """Everything before the first episode: graph, servers, the list of episodes, the workers."""
         job = self._fence.job()
         refuse_to_split(self._request, job.kind, self._shards)
+        urls = self._run.read_shared_urls()
+        call_sec = self._request.per_step_budget_sec or 0.0
+        self._leases = await asyncio.to_thread(Leases, urls.values(), self._run.root, call_sec)
+        await until_up(urls, lambda names: self._recorder.show(activity=f"waiting for {names}"))
         self._recorder.show(activity="loading the graph")
         loaded = await asyncio.to_thread(load, self._run, self._spec, self._fence.check)
         self._chat = loaded.chat
         opened = await asyncio.to_thread(open_means, self._run, self._spec, loaded.chat, loaded.keys)
         self._means, self._keys = opened
         before = self._regimes_before()
-        urls = self._run.read_shared_urls()
         self._hosts = Hosts(self._run.run_id, self._folder / "hosts", urls, self._keys)
         if job.kind == "play":
             self._gate = PlayGate(self._first_worker, lambda: self.stop("cancelled", None))
@@ -345,6 +351,8 @@ class Run:
                 self._run.control.unlink(missing_ok=True)
         if self._hosts is not None:
             await self._hosts.stop()
+        if self._leases is not None:
+            await asyncio.to_thread(self._leases.close)
         if self._means is not None:
             await self._means.close()
         if self._chat is not None:

@@ -1,4 +1,5 @@
-"""A server that others run: a host of ours, started by hand, or one of AgentCanvas's. Never ended by us."""
+"""A server that others run: the scheduler, here or on a cluster; somebody, by hand; or AgentCanvas. Never
+ended by us."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from engine.hosting.canvas_client import CanvasClient
 from engine.hosting.client import HostClient
 from engine.hosting.host_manifest import PROTOCOL
 from engine.hosting.leases import holder
-from engine.hosting.waiting import wait_until_back
-from engine.store.server_folder import server_at
+from engine.hosting.waiting import wait_until_back, where
+from engine.store.server_folder import CLUSTER, server_at
 
 REACH_SEC = 30.0
 
@@ -53,45 +54,47 @@ class _ServerManifest(msgspec.Struct):
 class BorrowedServer:
     """A server that answers at ``url``; stands where a :class:`HostProcess` of the run's own would.
 
-    ``left_because``: why it was not to be used any more; empty while it is.
+    ``left_because``: why it was not to be used any more; empty while it is. ``token``: what it wants to be
+    told; kept to ourselves.
     """
 
     returncode = None
 
-    def __init__(self, name: str, url: str, said: _ServerManifest) -> None:
+    def __init__(self, name: str, url: str, said: _ServerManifest, shared: bool = False, token: str = ""):
         self.name = name
         self.url = url
         self.left_because = ""
         self._said = said
+        self._shared = shared
+        self._token = token
 
     @classmethod
     async def reach(cls, name: str, url: str) -> BorrowedServer:
-        """Ask it what it is; a shared server of the scheduler's that is being started again is waited for.
+        """Ask it what it is; a shared server of the scheduler's that is being started is waited for.
 
         HostStartFailed where nothing answers, or another nodeset does.
         """
         if "@" in url.partition("://")[2]:
             told = "its URL holds a user, or a password, which would be kept with the run: leave it out"
             raise HostStartFailed(told, name, "manifest")
-        if not url.startswith(("http://", "unix:/")):
+        if not url.startswith(("http://", "unix:/", f"{CLUSTER}/")):
             told = f"{url!r} is no URL of a server, such as http://127.0.0.1:9200 or unix:/path"
             raise HostStartFailed(told, name, "manifest")
         try:
-            said = await wait_until_back(url, lambda: _asked(name, url))
+            there, token, said = await wait_until_back(url, lambda: _asked(name, url))
         except (HostFailure, msgspec.ValidationError) as error:
             raise HostStartFailed(
                 f"{name} cannot be borrowed from {url}: {error}", name, "manifest"
             ) from error
         if said.name != name:
             raise HostStartFailed(f"{url} serves {said.name!r}, not {name!r}", name, "manifest")
-        return cls(name, url, said)
+        return cls(name, there, said, server_at(url) is not None, token)
 
     def connect(self, caller: str) -> HostClient:
         """A caller's connection, in the server's own dialect."""
         if not self._is_ours:
             return CanvasClient(self.url, caller, self.name)
-        shared = server_at(self.url) is not None
-        return HostClient(self.url, caller, self.name, holder() if shared else "")
+        return HostClient(self.url, caller, self.name, holder() if self._shared else "", self._token)
 
     async def manifest(self, installed: NodesetManifest | None) -> NodesetManifest:
         """The nodeset as it can be used there: declared as it is installed here, with the tools it has there.
@@ -163,9 +166,11 @@ class BorrowedServer:
         return None
 
 
-async def _asked(name: str, url: str) -> _ServerManifest:
-    client = CanvasClient(url, "", name)
+async def _asked(name: str, url: str) -> tuple[str, str, _ServerManifest]:
+    """(Where it answers, the token that it wants, what it says of itself)."""
+    there, token = where(url, name)
+    client = CanvasClient(there, "", name, token=token)
     try:
-        return msgspec.convert(await client.manifest(REACH_SEC), _ServerManifest)
+        return there, token, msgspec.convert(await client.manifest(REACH_SEC), _ServerManifest)
     finally:
         await client.close()

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from engine.components.catalog import Catalog, NodesetManifest
 from engine.components.errors import HostFailure, HostStartFailed
 from engine.figures import count
 from engine.hosting.borrowed import BorrowedServer
+from engine.store.server_folder import CLUSTER
+
+
+async def until_up(servers: Mapping[str, str], waits: Callable[[str], object]) -> None:
+    """Wait for those (nodeset → URL) that a cluster runs; ``waits`` is told which. Raises HostStartFailed."""
+    away = {name: url for name, url in servers.items() if url.startswith(CLUSTER)}
+    if away:
+        waits(", ".join(away))
+        await asyncio.gather(*(BorrowedServer.reach(name, url) for name, url in away.items()))
 
 
 def with_servers(

@@ -23,11 +23,14 @@ from engine.components.errors import (
 )
 from engine.components.firelist import FireList, FireSpec
 from engine.hosting import codec
+from engine.hosting.host_token import HEADER, bearer
 
 T = TypeVar("T")
 
 _CONTROL_SEC = 30.0
 _READ_BUFFER = 1 << 20
+_CONNECT_SEC = 10.0
+"""A machine that is gone does not refuse a connection: it says nothing."""
 
 
 class Timing(msgspec.Struct):
@@ -113,7 +116,8 @@ _anything: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(ext_hook=codec
 class HostClient:
     """One caller's connection to a host. ``caller`` (``run/worker``) tells a batching server who sends.
     ``signals_told``: how many of the episode's signals the host has been told. ``within``: whose episodes
-    these are, where others of other roots may use the host that are named alike.
+    these are, where others of other roots may use the host that are named alike. ``token``: of a host that
+    wants one; one that does not take it is not the one that was meant, and has done nothing.
 
     Every method raises HostTimeout, HostCrashed (HostUnreached, where there is none) or HostBadReply where
     the host fails; from then on the client is dead and raises HostCrashed at once. What the nodeset's code
@@ -122,7 +126,7 @@ class HostClient:
 
     _idle_sec = 60.0  # far less than the server's: it is always us who close an idle connection
 
-    def __init__(self, url: str, caller: str, name: str = "", within: str = "") -> None:
+    def __init__(self, url: str, caller: str, name: str = "", within: str = "", token: str = "") -> None:
         self.name = name or url
         self._within = within
         caller = self._mine(caller)
@@ -130,6 +134,7 @@ class HostClient:
         self.signals_told = 0
         self._address = url
         self._caller = caller
+        self._has_token = bool(token)
         connector: aiohttp.BaseConnector
         if url.startswith("unix:"):
             connector = aiohttp.UnixConnector(url[len("unix:") :], limit=0, keepalive_timeout=self._idle_sec)
@@ -139,9 +144,13 @@ class HostClient:
             self._base = url.rstrip("/")
         self._session = aiohttp.ClientSession(
             connector=connector,
-            headers={"Content-Type": "application/msgpack", "X-Evaltower-Caller": caller},
+            headers={
+                "Content-Type": "application/msgpack",
+                "X-Evaltower-Caller": caller,
+                **({HEADER: bearer(token)} if token else {}),
+            },
             skip_auto_headers=("User-Agent", "Accept-Encoding"),
-            timeout=aiohttp.ClientTimeout(total=None),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CONNECT_SEC),
             read_bufsize=_READ_BUFFER,
         )
         self._urls: dict[str, URL] = {}
@@ -215,6 +224,10 @@ class HostClient:
         """Have a batched tool loaded and checked with this config; how it runs then."""
         return await self._ask("POST", f"/load/{fn}", {"config": config}, timeout)
 
+    async def shut_down(self, timeout: float = _CONTROL_SEC) -> None:
+        """Ask the nodeset to shut down, and its process to end."""
+        await self._ask("POST", "/shutdown", None, timeout)
+
     async def close(self) -> None:
         await self._session.close()
 
@@ -253,6 +266,9 @@ class HostClient:
                 self._session.request(method, self._url(path), data=body, headers=headers) as response,
             ):
                 data = await response.read()
+        except aiohttp.ConnectionTimeoutError as error:
+            told = f"nothing answers at {self._address} within {_CONNECT_SEC:g} s"
+            raise self._failed(HostUnreached, told, path) from error
         except TimeoutError:
             raise self._failed(HostTimeout, f"no answer within {timeout:g} s", path) from None
         except aiohttp.ClientResponseError as error:
@@ -263,6 +279,9 @@ class HostClient:
         except (aiohttp.ClientError, OSError) as error:
             told = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise self._failed(HostCrashed, f"the connection broke: {told}", path) from error
+        if response.status == 401 and self._has_token:
+            told = f"what answers at {self._address} does not take the token: it is another host"
+            raise self._failed(HostUnreached, told, path)
         if response.status not in (200, 500):
             text = data[:200].decode("utf-8", "replace")
             raise self._failed(HostBadReply, f"status {response.status}: {text}", path)

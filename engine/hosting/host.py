@@ -1,12 +1,15 @@
 """A nodeset in a process of its own, under its own interpreter (Python 3.8+). Run by file path:
 
     PYTHON host.py --nodeset PATH --name NAME --socket PATH --ready-fd N --lifeline-fd M [--run ID]
+    PYTHON host.py --nodeset PATH --name NAME --address HOST --ready-fd N --lifeline-fd M [--run ID]
     PYTHON host.py --nodeset PATH --name NAME --port N
     PYTHON host.py --nodeset PATH --name NAME --requirements
 
-Serves HTTP on the Unix socket (see ``host_server``). Says once, on the ready descriptor and as one line of
-JSON, ``{"url", "pid"}`` or ``{"error", "trace"}``. Whoever starts it gives it a session of its own; the
-kernel ends its process group when the lifeline's other end is closed, even while the nodeset holds the GIL.
+Serves HTTP on the Unix socket (see ``host_server``); with an address, on a free port of this machine, which
+others know as HOST, for whoever has the token of its environment. Says once, on the ready descriptor and as
+one line of JSON, ``{"url", "pid"}`` or ``{"error", "trace"}``. Whoever starts it gives it a session of its
+own; the kernel ends its process group when the lifeline's other end is closed, even while the nodeset holds
+the GIL.
 With a port it is one's own to start and to stop, and says its line on stdout. With --requirements it serves
 nothing: it says on stdout what the nodeset needs of this machine, and what of that is there.
 """
@@ -73,18 +76,20 @@ def main() -> None:
     if arguments.requirements:
         _say_requirements(arguments)
         return
-    if arguments.socket is not None:
+    by_hand = arguments.port is not None
+    token = _token(arguments)
+    if not by_hand:
         for fd in (arguments.ready_fd, arguments.lifeline_fd):
             os.set_inheritable(fd, False)
         _die_with(arguments.lifeline_fd)
     faulthandler.enable()  # where it was when a signal ended it goes to the log
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]
-    ready = Ready(os.dup(1) if arguments.socket is None else arguments.ready_fd)
+    ready = Ready(os.dup(1) if by_hand else arguments.ready_fd)
     try:
-        from engine.hosting.host_server import serve
+        from engine.hosting.host_server import Place, serve
 
-        place = arguments.port if arguments.socket is None else arguments.socket
+        place = Place(arguments.socket or "", arguments.address or "", token, arguments.port or 0)
         nodeset, workspaces = arguments.nodeset, arguments.workspace
         asyncio.run(serve(nodeset, arguments.name, workspaces, place, arguments.run, ready.up))
     except BaseException as error:
@@ -115,12 +120,23 @@ def _arguments() -> argparse.Namespace:
     )
     place = parser.add_mutually_exclusive_group(required=True)
     place.add_argument("--socket", help="path of the Unix socket to serve on")
+    place.add_argument("--address", help="what other machines call this one; for who has the token")
     place.add_argument("--port", type=int, help="port of 127.0.0.1 to serve on; 0 for a free one")
     place.add_argument("--requirements", action="store_true", help="say what it needs, as JSON, and end")
     parser.add_argument("--ready-fd", type=int)
     parser.add_argument("--lifeline-fd", type=int)
     parser.add_argument("--run", default="", help="the run that it belongs to")
     return parser.parse_args()
+
+
+def _token(arguments: argparse.Namespace) -> str:
+    """Taken out of the environment: nothing that the nodeset starts is to have it."""
+    from engine.hosting.host_token import TOKEN_VARIABLE
+
+    token = os.environ.pop(TOKEN_VARIABLE, "")
+    if arguments.address is not None and not token:
+        sys.exit(f"--address wants {TOKEN_VARIABLE} in the environment: else anybody could call it")
+    return token
 
 
 def _die_with(lifeline: int) -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import socket
 import time
+from dataclasses import dataclass
 from typing import Any, Awaitable, Callable, Sequence
 
 from aiohttp import web
@@ -28,6 +30,7 @@ from engine.hosting.host_bodies import (
 from engine.hosting.host_dialects import Dialect
 from engine.hosting.host_manifest import VERSION
 from engine.hosting.host_nodes import HostedNodeset, describe, node_words
+from engine.hosting.host_token import HEADER, is_bearer
 
 CALLER_HEADER = "X-Evaltower-Caller"
 _KEEP_ALIVE_SEC = 7 * 24 * 3600.0  # the client is the one that closes: a call must never cross a closing
@@ -37,32 +40,78 @@ _Answer = Callable[[web.Request, Any], Awaitable[Any]]
 _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-async def serve(
-    path: str, name: str, workspaces: Sequence[str], place: str | int, run: str, up: Callable[[str], None]
-) -> None:
-    """Load the nodeset, serve it at ``place``, close it in the end. ``up`` is told the address once up.
+@dataclass(frozen=True)
+class Place:
+    """Where to answer: at the Unix ``socket``; else on a free port of every address of this machine, which
+    others know as ``address``, for whoever has the ``token``; else at a ``port`` of the loopback address (0:
+    a free one)."""
 
-    A Unix socket's path is served until ``POST /shutdown``, a port of the loopback address (0: a free one)
-    until SIGINT or SIGTERM.
+    socket: str = ""
+    address: str = ""
+    token: str = ""
+    port: int = 0
+
+
+async def serve(
+    path: str, name: str, workspaces: Sequence[str], place: Place, run: str, up: Callable[[str], None]
+) -> None:
+    """Load the nodeset, serve it at ``place``, close it in the end. ``up`` is told the URL once up.
+
+    The loopback address is served until SIGINT or SIGTERM, the others until ``POST /shutdown``.
     """
     hosted = await HostedNodeset.load(path, name, workspaces)
     stop = asyncio.Event()
-    app = _application(hosted, run, [_not_for_web_pages] if isinstance(place, int) else [])
+    by_hand = not (place.socket or place.address)
+    app = _application(hosted, run, _guards(place))
     runner = web.AppRunner(app, access_log=None, keepalive_timeout=_KEEP_ALIVE_SEC)
-    if isinstance(place, int):
+    if by_hand:
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        await runner.setup()
-        await web.TCPSite(runner, _LOOPBACK, place).start()
-        up(f"http://{_LOOPBACK}:{runner.addresses[0][1]}")
     else:
         _add_shutdown(app, stop)
-        await runner.setup()
-        await web.UnixSite(runner, place).start()
-        up("unix:" + place)
+    await runner.setup()
+    up(await _listen(runner, place))
     await stop.wait()
     await runner.cleanup()
     await hosted.close()
+
+
+async def _listen(runner: web.AppRunner, place: Place) -> str:
+    """The URL."""
+    if place.socket:
+        await web.UnixSite(runner, place.socket).start()
+        return "unix:" + place.socket
+    if place.address:
+        await web.SockSite(runner, _open_to_others()).start()
+        shown = f"[{place.address}]" if ":" in place.address else place.address
+    else:
+        await web.TCPSite(runner, _LOOPBACK, place.port).start()
+        shown = _LOOPBACK
+    return f"http://{shown}:{runner.addresses[0][1]}"
+
+
+def _open_to_others() -> socket.socket:
+    """A free port of all addresses, of IPv6 as well where there is any."""
+    try:
+        return socket.create_server(("", 0), family=socket.AF_INET6, dualstack_ipv6=True)
+    except (OSError, ValueError):
+        return socket.create_server(("", 0))
+
+
+def _guards(place: Place) -> list[Any]:
+    if place.socket:
+        return []
+    return [_only_with(place.token)] if place.address else [_not_for_web_pages]
+
+
+def _only_with(token: str) -> Any:
+    @web.middleware
+    async def guard(request: web.Request, handler: _Handler) -> web.StreamResponse:
+        if not is_bearer(request.headers.get(HEADER, ""), token):
+            raise web.HTTPUnauthorized(text="only for those who were given its token")
+        return await handler(request)
+
+    return guard
 
 
 @web.middleware

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import secrets
 import sys
 import time
 from collections.abc import Mapping
@@ -14,14 +15,17 @@ from typing import Any
 from engine.components.errors import HostFailure, HostStartFailed, NodeRaised
 from engine.hosting.client import HostClient
 from engine.hosting.leases import drop_dead, living
+from engine.hosting.node_address import node_address
 from engine.hosting.process import HostProcess, HostSpec
 from engine.hosting.regimes import Regimes, config_of, difference, digest_of, regimes_of
 from engine.store import server_folder as files
-from engine.store.atomic import write_json
+from engine.store.atomic import write_bytes, write_json
 from engine.store.keys import Keys
 from engine.store.process_identity import identity
 from engine.store.records import now_iso
+from engine.store.rundir import RunDirError
 from engine.store.server_folder import (
+    GaveUp,
     Ready,
     ServerFolder,
     ServerRecord,
@@ -29,6 +33,7 @@ from engine.store.server_folder import (
     remove_address,
     socket_of,
 )
+from engine.store.strict_json import encode_indented
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +52,16 @@ class GaveUpError(Exception):
     """The server is not started again. Says why, for people."""
 
 
+class UnusedError(GaveUpError):
+    """Nobody uses it, and nobody may ever come; it has left word of that."""
+
+
 class Keeper:
-    """One attempt at a server. ``keys``: those that some nodesets are given. Use it once."""
+    """One attempt at a server. ``keys``: those that some nodesets are given. Use it once.
+
+    On a cluster it answers over TCP, to whoever has the token of ``ready.json``, and ends by itself when it
+    was not used for long, or another attempt has taken its place: there may be no backend that sees to that.
+    """
 
     def __init__(self, folder: ServerFolder, record: ServerRecord, keys: Keys) -> None:
         self._folder = folder
@@ -57,7 +70,10 @@ class Keeper:
         self._need = record.nodeset
         self._boot = identity().boot_id
         self._starts = 0
+        self._token = secrets.token_urlsafe(32) if record.on else ""
+        self._users: set[str] = set()
         self._gone: set[str] = set()
+        self._used_at = time.monotonic()
         self._answered_at = 0.0
         self._comes_back = folder.read_regimes() is not None
         self._regimes = self._recorded()
@@ -91,7 +107,7 @@ class Keeper:
                 self._announce(host, await self._confirmed(host))
                 return await self._watch(host)
             finally:
-                self._folder.ready.unlink(missing_ok=True)
+                self._withdraw()
                 await host.stop(STOP_GRACE_SEC)
         except HostFailure as failure:
             told = f"{failure}\n{failure.detail}".strip().removeprefix(f"{self._need.name} did not start: ")
@@ -101,17 +117,20 @@ class Keeper:
 
     async def _start(self) -> HostProcess:
         """Nobody knows where it answers, until it was found to be the one that it is to be."""
-        make_address(self._folder, Path(self._record.address))
+        if self._record.address:
+            make_address(self._folder, Path(self._record.address))
         log_path = self._folder.log(self._record.attempt)
         spec = HostSpec(
             name=self._need.name,
             path=Path(self._need.path),
             log_path=log_path,
-            socket_dir=Path(self._record.address),
+            socket_dir=Path(self._record.address) if self._record.address else None,
             python=self._need.python or sys.executable,
             env={**self._keys.of_nodeset(self._need.name), **self._need.env},
             run=self._record.key,
             workspaces=self._need.workspaces,
+            address=node_address() if self._record.on else "",
+            token=self._token,
         )
         return await HostProcess.start(spec, self._need.start_deadline_sec)
 
@@ -150,8 +169,9 @@ class Keeper:
 
     def _announce(self, host: HostProcess, manifest: Mapping[str, Any]) -> None:
         self._starts += 1
-        self._answered_at = time.monotonic()
-        host.move_to(socket_of(self._record))
+        self._answered_at = self._used_at = time.monotonic()
+        if self._record.address:
+            host.move_to(socket_of(self._record))
         ready = Ready(
             attempt=self._record.attempt,
             url=host.url,
@@ -160,17 +180,20 @@ class Keeper:
             manifest_digest=digest_of(manifest),
             since=now_iso(),
             private=bool(self._keys.of_nodeset(self._need.name)),
+            token=self._token,
         )
-        write_json(self._folder.ready, ready)
+        mode = 0o600 if self._token else 0o666
+        write_bytes(self._folder.ready, encode_indented(ready), mode=mode, before=self._check)
         log.info("%s is up: pid %d, %s", self._need.name, host.pid, host.url)
 
     async def _watch(self, host: HostProcess) -> str:
         """Until it ends, or cannot be reached any more; how."""
-        socket = socket_of(self._record)
+        socket = socket_of(self._record) if self._record.address else None
         while not await host.ended_within(LOOK_EVERY_SEC):
-            if not socket.exists():
+            if socket is not None and not socket.exists():
                 await host.kill(f"{socket} was removed, so that nothing reaches it")
                 break
+            self._check()
             if why := await self._keep_house(host):
                 await host.kill(why)
                 break
@@ -181,8 +204,8 @@ class Keeper:
 
         Why it is to be killed; empty where it does its work.
         """
-        patience = max([self._need.call_deadline_sec, *(lease.call_sec for lease in living(self._folder))])
-        self._gone |= drop_dead(self._folder)
+        patience = max([self._need.call_deadline_sec, *self._call_secs()])
+        self._end_if_unused()
         client = host.connect("")
         try:
             health = await client.health(ANSWER_SEC)
@@ -202,10 +225,54 @@ class Keeper:
             await client.close()
         return ""
 
+    def _call_secs(self) -> list[float]:
+        """What its users let a call take. Who of them came and went is noted."""
+        try:
+            leases = living(self._folder)
+            self._gone |= drop_dead(self._folder)
+        except OSError as error:  # a shared file system that is away for a moment
+            log.warning("who uses it cannot be seen: %s", error)
+            return []
+        self._gone |= self._users - leases.keys()
+        self._users = set(leases)
+        return [lease.call_sec for lease in leases.values()]
+
+    def _check(self) -> None:
+        """GaveUpError where another attempt at this server counts: its node was cut off, say."""
+        with suppress(OSError, RunDirError):
+            now = self._folder.read_record()
+            if now is not None and now.attempt != self._record.attempt:
+                raise GaveUpError("another start of this server has taken its place")
+
+    def _end_if_unused(self) -> None:
+        """Who comes takes a lease, and then looks for us; we say that we end, and then look for leases."""
+        now, after = time.monotonic(), self._record.idle_sec
+        if self._users or not after:
+            self._used_at = now
+        if now - self._used_at < after or not after:
+            return
+        why = f"nobody had used it for {after:g} s"
+        word = self._folder.end(self._record.attempt)
+        try:
+            write_json(word, GaveUp(why=why, at=now_iso(), unused=True))
+            if living(self._folder):
+                word.unlink()
+                return
+        except OSError as error:
+            log.error("that it ends is not written: %s", error)
+        raise UnusedError(why)
+
+    def _withdraw(self) -> None:
+        """Nobody is to look for it any more where it was; another attempt's word stands."""
+        with suppress(RunDirError):
+            if self._folder.read_ready(self._record.attempt) is None:
+                return
+        self._folder.ready.unlink(missing_ok=True)
+
     def _recorded(self) -> Regimes:
-        """Of an earlier attempt that was killed with all that is below it; of this boot."""
+        """Of an earlier attempt that was killed with all that is below it; here, of this boot."""
         found = self._folder.read_regimes()
-        return found.tools if found and found.boot_id == self._boot else {}
+        return found.tools if found and (self._record.on or found.boot_id == self._boot) else {}
 
     def _note(self, now: Regimes) -> None:
         known = {**now, **self._regimes}

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import aiohttp
-
-from engine.components.errors import HostStartFailed
+from engine.components.errors import HostFailure, HostStartFailed
 from engine.hosting.client import HostClient
+from engine.hosting.host_token import TOKEN_VARIABLE
 from engine.hosting.numerics import PINNED_ENV
 from engine.hosting.process_tree import ProcessTree
 
@@ -35,18 +34,22 @@ class HostSpec:
     """What to start: a nodeset's name and file or folder, under which interpreter, with which environment.
 
     ``env`` is set before the interpreter starts. ``log_path`` is appended to. ``run`` is shown to whoever
-    lists processes. ``workspaces``: where else the nodeset's ``workspace.…`` imports may lie.
+    lists processes. ``workspaces``: where else the nodeset's ``workspace.…`` imports may lie. It answers at a
+    Unix socket in ``socket_dir``; without one, on a free port at ``address``, which is what other machines
+    call this one, to whoever has the ``token``.
     """
 
     name: str
     path: Path
     log_path: Path
-    socket_dir: Path
+    socket_dir: Path | None
     python: str = sys.executable
     env: Mapping[str, str] = field(default_factory=dict)
     cwd: Path | None = None
     run: str = ""
     workspaces: Sequence[str] = ()
+    address: str = ""
+    token: str = field(default="", repr=False)
 
 
 def make_socket_dir() -> Path:
@@ -66,7 +69,7 @@ class HostProcess:
         spec: HostSpec,
         process: asyncio.subprocess.Process,
         tree: ProcessTree,
-        socket: Path,
+        socket: Path | None,
         log_start: int,
     ):
         self.spec = spec
@@ -86,8 +89,8 @@ class HostProcess:
         """
         if threading.current_thread() is not threading.main_thread():
             raise RuntimeError("hosts end with the thread that started them: start them from the main thread")
-        socket = _socket_in(spec.socket_dir)
-        if len(os.fsencode(socket)) > _SOCKET_PATH_LIMIT:
+        socket = _socket_in(spec.socket_dir) if spec.socket_dir else None
+        if socket is not None and len(os.fsencode(socket)) > _SOCKET_PATH_LIMIT:
             raise ValueError(f"{socket}: longer than {_SOCKET_PATH_LIMIT} bytes; use make_socket_dir()")
         read_end, write_end = os.pipe()
         with os.fdopen(read_end, "rb", 0) as ready:
@@ -107,7 +110,7 @@ class HostProcess:
         return host
 
     @classmethod
-    async def _spawn(cls, spec: HostSpec, socket: Path, ready: int) -> HostProcess:
+    async def _spawn(cls, spec: HostSpec, socket: Path | None, ready: int) -> HostProcess:
         tree = ProcessTree()
         spec.log_path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -115,13 +118,13 @@ class HostProcess:
                 log_start = log.tell()
                 process = await asyncio.create_subprocess_exec(
                     *(spec.python, str(_HOST), "--nodeset", str(spec.path), "--name", spec.name),
-                    *("--socket", str(socket), "--ready-fd", str(ready), "--lifeline-fd", str(tree.lifeline)),
-                    *("--run", spec.run),
+                    *(("--socket", str(socket)) if socket else ("--address", spec.address)),
+                    *("--ready-fd", str(ready), "--lifeline-fd", str(tree.lifeline), "--run", spec.run),
                     *(word for folder in spec.workspaces for word in ("--workspace", folder)),
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
-                    env={**os.environ, **PINNED_ENV, **spec.env, **tree.environment},
+                    env={**os.environ, **PINNED_ENV, **spec.env, **_secret(spec), **tree.environment},
                     cwd=spec.cwd,
                     start_new_session=True,
                     pass_fds=(ready, tree.lifeline),
@@ -145,10 +148,11 @@ class HostProcess:
 
     def connect(self, caller: str) -> HostClient:
         """A caller's connection to it."""
-        return HostClient(self.url, caller, self.spec.name)
+        return HostClient(self.url, caller, self.spec.name, token=self.spec.token)
 
     def move_to(self, socket: Path) -> None:
         """Answer there from now on, in place of whatever did; on the same file system. Raises OSError."""
+        assert self._socket is not None
         self._socket = self._socket.replace(socket)
         self.url = f"unix:{socket}"
 
@@ -156,7 +160,7 @@ class HostProcess:
         """Ask the nodeset to shut down, and kill what has not ended within ``grace`` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(grace):
-                await self._ask_to_shut_down()
+                await self._ask_to_shut_down(grace)
                 await self._process.wait()
         await self.kill(f"it was still running {grace:g} s after it was asked to shut down")
 
@@ -224,24 +228,28 @@ class HostProcess:
         told = f"{self.spec.name} did not start: {first}{' …' if more else ''}"
         return HostStartFailed(told, self.spec.name, "start", detail)
 
-    async def _ask_to_shut_down(self) -> None:
-        connector = aiohttp.UnixConnector(str(self._socket))
-        with suppress(aiohttp.ClientError, OSError):
-            async with (
-                aiohttp.ClientSession(connector=connector) as session,
-                session.post("http://host/shutdown") as response,
-            ):
-                await response.read()
+    async def _ask_to_shut_down(self, within: float) -> None:
+        client = self.connect("")
+        try:
+            with suppress(HostFailure):
+                await client.shut_down(within)
+        finally:
+            await client.close()
 
     async def _take_down(self) -> None:
         """When the host ends, however it ends: nothing of it remains."""
         await self._process.wait()
         await self._tree.end()
-        self._socket.unlink(missing_ok=True)
+        if self._socket is not None:
+            self._socket.unlink(missing_ok=True)
 
 
 def _socket_in(folder: Path) -> Path:
     return folder / f"{secrets.token_hex(4)}.sock"
+
+
+def _secret(spec: HostSpec) -> dict[str, str]:
+    return {TOKEN_VARIABLE: spec.token} if spec.token else {}
 
 
 def _signal_name(number: int) -> str:

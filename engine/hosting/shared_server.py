@@ -1,7 +1,8 @@
 """``python -m engine.hosting.shared_server --dir DIR --attempt N``: keeps one shared nodeset's host up.
 
-Runs under a shim. The host answers at the address of ``server.json``, before a crash and after. Exit code 0:
-it was told to stop; 1: it gave up, and ``end.json`` says why.
+Runs under a shim. The host answers at the address of ``server.json``, before a crash and after; on a cluster,
+where ``ready.json`` says. Exit code 0: it was told to stop, or nobody used it; 1: it gave up, and
+``end.json`` says why.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import signal
 import sys
 from pathlib import Path
 
-from engine.hosting.keeping import GaveUpError, Keeper
+from engine.hosting.keeping import GaveUpError, Keeper, UnusedError
 from engine.store.atomic import write_json
 from engine.store.keys import Keys, withhold
 from engine.store.records import now_iso
@@ -37,6 +38,9 @@ def main() -> int:
         record = _record(folder, attempt)
         keys = withhold(read_settings(folder.root).profiles)
         asyncio.run(_keep(folder, record, keys))
+    except UnusedError as error:
+        log.info("%s", error)
+        return 0
     except (GaveUpError, RunDirError, SettingsError, OSError) as error:
         log.error("%s", error)
         _leave_word(folder, attempt, str(error))
@@ -60,6 +64,8 @@ async def _keep(folder: ServerFolder, record: ServerRecord, keys: Keys) -> None:
         await Keeper(folder, record, keys).keep()
     except asyncio.CancelledError:
         log.info("told to stop")
+    except UnusedError:
+        raise
     except GaveUpError as error:
         raise GaveUpError(keys.strike_in(str(error))) from None
 

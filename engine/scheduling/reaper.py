@@ -12,7 +12,7 @@ from engine.scheduling.calibration import Calibration
 from engine.scheduling.jobs import LoadedServer
 from engine.scheduling.launching import Launcher, LaunchError, NotNowError, RunEnd, RunState, ServerState
 from engine.scheduling.queue import Queue
-from engine.scheduling.reasons import duration
+from engine.scheduling.reasons import Reason, duration
 from engine.scheduling.shortage import title
 from engine.scheduling.tenancy import Run, Server, Tenants
 from engine.scheduling.watch import Watch
@@ -63,11 +63,14 @@ class Reaper:
         """Start a run. One that the box does not let start goes back into the queue for a while."""
         try:
             self._launcher.start_run(run.entry.job, run.entry.start)
+        except NotNowError as error:
+            run.waits = Reason("server_loading", str(error))
+            return  # it is tried again at the next tick
         except (LaunchError, OSError) as error:
             log.warning("%s was not started: %s", run.run_id, error)
             self._put_back(run, str(error), now)
             return
-        run.launched = True
+        run.launched, run.waits = True, None
         run.watch = Watch(now, after_sec=run.entry.start.run.after_sec)
 
     def start_server(self, entry: LoadedServer, now: float) -> None:

@@ -6,7 +6,9 @@ from typing import Literal, get_args
 
 from engine.store.records import EpisodeRow
 
-EpisodeOutcome = Literal["crash", "timeout", "failure", "unmeasured", "cancelled", "scoring", "success"]
+EpisodeOutcome = Literal[
+    "crash", "misconfigured", "timeout", "failure", "unmeasured", "cancelled", "scoring", "success"
+]
 EPISODE_OUTCOMES: tuple[EpisodeOutcome, ...] = get_args(EpisodeOutcome)
 """The worst first."""
 
@@ -20,14 +22,15 @@ def outcome_of(row: EpisodeRow) -> EpisodeOutcome:
 
 
 def known_outcome(row: EpisodeRow) -> EpisodeOutcome:
-    """How it ended, as far as that is known. A completed one is a failure where its verdict says so, or its
-    success is below one half."""
+    """How it ended, as far as that is known. Misconfigured: refused as it was asked for (class config), so
+    that nothing crashed. A completed one is a failure where its verdict says so, or its success is below one
+    half."""
     if row.status == "cancelled":
         return "cancelled"
     if row.termination == "timeout":
         return "timeout"
     if row.status == "error":
-        return "crash"
+        return "misconfigured" if row.error_class == "config" else "crash"
     if row.verdict is False:
         return "failure"
     success = row.measures.get("success")

@@ -11,7 +11,7 @@ import pytest
 from engine.cli.app import run_command_line
 from engine.control.reports import NoBackendError
 from engine.main import open_control
-from engine.scheduling.launchers import local
+from engine.scheduling.launchers import closing
 from engine.store.backend_lock import live_backend
 from engine.store.process_identity import is_alive
 from tests.control.waiting import wait_for
@@ -46,7 +46,7 @@ def root(tmp_path: Path, cache_home: Path, monkeypatch: pytest.MonkeyPatch) -> I
     """A root with the graph ``toy``; its runs end as the selector ``fake`` says. A backend that was handed
     over is ended with it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache_home))
-    monkeypatch.setattr(local, "RUN_PROCESS", "tests.fakes.run_process")
+    monkeypatch.setattr(closing, "RUN_PROCESS", "tests.fakes.run_process")
     root = make_root(tmp_path / "root")
     yield root
     if left := live_backend(root):

@@ -19,6 +19,7 @@ from engine.scoring.secrets import FILE, Secrets
 from engine.scoring.spec import SinkKind, TraceKind
 from engine.store.rundir import runs_folder
 from engine.store.settings import read_settings
+from engine.store.slurm_settings import SlurmSettings
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -46,6 +47,18 @@ def test_the_nodeset_and_the_graph_of_the_readme_run(
     assert "same: 6 episodes compared" in capfd.readouterr().out
     assert run_command_line(open_control, [*root, "show", "last"]) == 0
     assert "success  1.000" in capfd.readouterr().out
+
+
+def test_every_setting_of_a_cluster_is_told_with_its_default() -> None:
+    page = README.read_text().partition("## On a Slurm cluster\n")[2].partition("\n## ")[0]
+    told: dict[str, str] = {}
+    for names, default in re.findall(r"^\| (`\w.*?) \| (.*?) \|", page, re.MULTILINE):
+        told |= dict.fromkeys(re.findall(r"`(\w+)`", names), default)
+    assert told.keys() == set(SlurmSettings.__struct_fields__)
+    for name in told:
+        default = getattr(SlurmSettings(), name)
+        written = "the estimate" if default is None else '`""`' if default == "" else f"`{default}`"
+        assert told[name].startswith(written), name
 
 
 def scoring_part() -> str:

@@ -16,7 +16,7 @@ from tests.cli.conftest import Shell
 from tests.control.waiting import wait_until_over, wait_until_running
 
 EVALTOWER = (
-    "from engine.scheduling.launchers import local; local.RUN_PROCESS = 'tests.fakes.run_process'\n"
+    "from engine.scheduling.launchers import closing; closing.RUN_PROCESS = 'tests.fakes.run_process'\n"
     "from engine.main import main; main()"
 )
 """The console script, with the stand-in for the run process."""

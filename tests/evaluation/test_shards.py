@@ -304,7 +304,7 @@ def test_readers_see_a_run_like_any_other(root: Path, tmp_path: Path) -> None:
         ("episodes", "split"),
         ("log", "split", "3"),
         ("export", "split", "--format", "csv"),
-        ("report", "split", str(page)),
+        ("report", "split", "-o", str(page)),
     ):
         done = invoke(root, *words)
         assert done.returncode == 0, (words, done.stderr)

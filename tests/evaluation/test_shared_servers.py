@@ -20,8 +20,8 @@ from engine.scheduling.launching import ServerState
 from engine.store.atomic import write_json
 from engine.store.rundir import RunDir
 from engine.store.runs import read_rows
-from engine.store.server_folder import server_folder
-from tests.fakes.real_runs import RUN_DEADLINE_SEC, attempt, finished, make_root, write_run
+from engine.store.server_folder import ServerRecord, cluster_url, server_folder
+from tests.fakes.real_runs import RUN_DEADLINE_SEC, ask_to_end, attempt, finished, make_root, write_run
 from tests.fakes.shared_servers import ModelFiles, model_files, model_need, policy_graph, seated, until
 
 GRAPH = policy_graph()
@@ -114,7 +114,7 @@ def test_the_result_is_that_of_a_run_with_a_server_of_its_own(server: Server) ->
         (n.name, n.source_hash, n.determinism) for n in mine.nodesets
     ]
     folder = server_folder(server.root, server.key)
-    until(lambda: living(folder) == [] and not list(folder.leases.iterdir()), "their leases to be dropped")
+    until(lambda: not living(folder) and not list(folder.leases.iterdir()), "their leases to be dropped")
 
 
 @pytest.mark.slow
@@ -152,6 +152,23 @@ def test_killed_with_its_tree_it_is_waited_for_until_the_scheduler_starts_it_aga
     rows = read_rows(run)
     assert run.read_summary().status == "completed"
     assert [row.error_class for row in rows] == [None] * EPISODES
+
+
+def test_one_that_waits_for_a_server_on_a_cluster_is_cancelled_at_once(tmp_path: Path) -> None:
+    root = make_root(tmp_path / "root")
+    folder = server_folder(root, "server:model_line@x-slurm")
+    folder.attempt(1).mkdir(parents=True)
+    write_json(folder.record, ServerRecord(key="x", nodeset=model_need(), attempt=1, on="slurm"))
+    run = write_run(root, GRAPH, episode_count=EPISODES)
+    write_json(run.shared_urls, {"model_line": cluster_url(folder)})
+    with attempt(run) as process:
+        until(lambda: (now := run.read_progress()) and now.activity == "waiting for model_line", "it to wait")
+        assert len(living(folder)) == 1
+        ask_to_end(run)
+        process.terminate()
+        process.wait(RUN_DEADLINE_SEC)
+    assert run.read_summary().status == "cancelled"
+    assert not living(folder)
 
 
 @pytest.mark.slow

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from engine.hosting.process import HostProcess, HostSpec, make_socket_dir
+from tests.fakes.shared_servers import ModelFiles, model_files, until
 from tests.hosting.helpers import ZOO, Host
+from tests.hosting.kept import Kept
 
 
 @pytest.fixture
@@ -43,3 +45,22 @@ async def start(spec: Callable[..., HostSpec]) -> AsyncIterator[Callable[..., Aw
     for host in hosts:
         await host.client.close()
         await host.process.kill()
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModelFiles:
+    return model_files(tmp_path / "model", monkeypatch)
+
+
+@pytest.fixture
+def keep(tmp_path: Path, model: ModelFiles) -> Iterator[Callable[..., Kept]]:
+    kept: list[Kept] = []
+
+    def begin(**how: Any) -> Kept:
+        kept.append(Kept(tmp_path / "outputs/servers/model_line@x", model, **how))
+        return kept[-1]
+
+    yield begin
+    for each in kept:
+        each.end()
+    until(lambda: not model.living(), "its hosts to be gone")

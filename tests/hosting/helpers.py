@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 
-from engine.hosting.client import CallReply, HostClient
+from engine.hosting.client import CallReply
 from engine.hosting.process import HostProcess
 
 ZOO = Path(__file__).with_name("zoo.py")
@@ -21,7 +21,7 @@ class Host:
 
     def __init__(self, process: HostProcess) -> None:
         self.process = process
-        self.client = HostClient(process.url, "run/0", process.spec.name)
+        self.client = process.connect("run/0")
 
     async def do(self, what: str, timeout: float = 30.0, **inputs: Any) -> CallReply:
         return await self.fire({"what": what, **inputs}, timeout=timeout)

@@ -137,6 +137,23 @@ def test_what_could_not_be_written_is_written_the_next_time(
     assert len(list(read_records(run.episode_rows, EpisodeRow))) == 2
 
 
+def test_a_spec_that_cannot_be_read_is_said_and_waited_for(
+    run: RunDir, caplog: pytest.LogCaptureFixture
+) -> None:
+    append(run.shards()[0], fake_row(0))
+    write_summary(run.shards()[0])
+    spec = run.spec.read_bytes()
+    run.spec.write_bytes(b"{")
+    merged = merger(run)
+    merged.gather()
+    merged.finish("completed", None)
+    assert f"{run.spec} cannot be read" in caplog.text
+    assert not run.is_done()
+    run.spec.write_bytes(spec)
+    merged.gather()
+    assert run.read_summary().completed_count == 1
+
+
 @pytest.mark.parametrize(
     ("request_", "totals", "expected"),
     [

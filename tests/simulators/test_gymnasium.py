@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.command import DEADLINE_SEC, evaltower, invoke
+from tests.command import DEADLINE_SEC, evaltower
 from tests.nodesets.gym_player import Player, nodeset_class
 
 pytestmark = [pytest.mark.simulator, pytest.mark.timeout(DEADLINE_SEC)]
@@ -56,30 +56,6 @@ def _frames(run: Path) -> list[Path]:
     episode = run / "episodes" / "ep0000"
     firings = [json.loads(line) for line in (episode / "log.jsonl").read_text("utf-8").splitlines()]
     return [episode / firing["outputs"]["rgb"]["$asset"] for firing in firings if firing["node_id"] == "step"]
-
-
-@pytest.mark.parametrize(
-    ("graph", "env_id", "words"),
-    [
-        ("mujoco_random", "HalfCheetah-v5", ("--select", "frames=render", "--step-budget", "3")),
-        ("babyai_random", "MiniWorld-OneRoom-v0", ("--step-budget", "3")),
-        ("babyai_random", "ALE/Pong-v5", ("--step-budget", "40")),
-        ("control_rule", "LunarLander-v3", ("--step-budget", "40")),
-    ],
-)
-def test_fresh_and_used_processes_give_one_digest_and_each_seed_its_own_episode(
-    tmp_path: Path, manifests: Path, graph: str, env_id: str, words: tuple[str, ...]
-) -> None:
-    """At 1 worker all episodes but the first are played by a process that has played; at 8, none."""
-    asked = ("--select", f"env_id={env_id}", *words, "-n", "8", "--workers", "1,2,8", "--json")
-    done = invoke(tmp_path, "verify", graph, *asked, cache=manifests)
-    assert done.returncode == 0, done.stdout + done.stderr
-    runs = list((tmp_path / "outputs" / "eval_runs").glob("2*"))
-    rows = [json.loads((run / "summary.json").read_text("utf-8"))["episodes"] for run in runs]
-    assert len(runs) == 3
-    for episodes in rows:
-        assert [row["status"] for row in episodes] == ["completed"] * 8
-        assert len({row["trajectory_digest"] for row in episodes}) == 8
 
 
 def test_what_leaks_is_restarted_under_its_limit(tmp_path: Path, manifests: Path) -> None:

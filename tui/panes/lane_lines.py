@@ -162,12 +162,12 @@ def detail_line(
     ]
 
 
-def legend_line(drawing: Drawing, width: int, *, scored: bool = False) -> list[Piece]:
-    """What the glyphs mean: of all outcomes that lanes show, as many as there is room for. scored: what is
-    being scored is among them."""
+def legend_line(drawing: Drawing, width: int, rare: Sequence[Outcome] = ()) -> list[Piece]:
+    """What the glyphs mean: of all outcomes that lanes show, as many as there is room for. rare: those that
+    most runs have none of, and this one has."""
     pieces: list[Piece] = []
     used = 0
-    for outcome in ("scoring", *LEGEND) if scored else LEGEND:
+    for outcome in (*rare, *LEGEND):
         used += len(outcome) + 3
         if used > width:
             break

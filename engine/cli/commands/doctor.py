@@ -7,7 +7,7 @@ import os
 import click
 
 from engine.cli.app import FAILED, App
-from engine.cli.output import Cell, put_json, put_table
+from engine.cli.output import Cell, put_json, put_table, say
 from engine.control.reports import DoctorItem
 from engine.terminal_images import ask, hidden_by, way_of
 
@@ -16,10 +16,18 @@ COLOURS = {"ok": "green", "warning": "yellow", "failure": "red"}
 
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+@click.option(
+    "--cluster",
+    is_flag=True,
+    help="Also submit a small job to the Slurm cluster, which sees the root, Python and clock of a node.",
+)
 @click.pass_obj
-def command(app: App, /, *, as_json: bool) -> None:
-    """Look at this machine: interpreter, packages, GPUs, disk, terminal, nodesets; what would stop a run?"""
-    items = [*app.control.doctor(), _images()]
+def command(app: App, /, *, as_json: bool, cluster: bool) -> None:
+    """Look at this machine: interpreter, packages, GPUs, disk, terminal, nodesets, and its Slurm cluster, if
+    any; what would stop a run?"""
+    if cluster:
+        say("a small job looks at a node of the cluster: half a minute, at most")
+    items = [*app.control.doctor(cluster=cluster), _images()]
     if as_json:
         put_json(items)
     else:

@@ -9,7 +9,9 @@ import click
 from engine.cli.app import App
 from engine.cli.output import Cell, put_json, put_table, say
 from engine.cli.progress import clock, standing
+from engine.cli.ranges import Number
 from engine.cli.results import STATUS_COLOURS
+from engine.limits import Limit
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
@@ -21,7 +23,7 @@ STATES = ["pending", "running", "completed", "cancelled", "error", "aborted"]
 @click.command("runs")
 @click.option("--status", type=click.Choice(STATES), help="Only these.")
 @click.option("--graph", metavar="G", help="Only runs of this graph.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The newest N.")
+@click.option("--limit", type=Number(Limit(1)), metavar="N", help="The newest N.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @click.pass_obj
 def command(

@@ -4,9 +4,7 @@ on disk, so that the next backend goes on with them."""
 from __future__ import annotations
 
 import logging
-import os
 import secrets
-import shutil
 import sys
 from collections.abc import Collection
 from pathlib import Path
@@ -17,14 +15,21 @@ from engine.hosting.leases import living
 from engine.hosting.process import make_socket_dir
 from engine.scheduling.launchers.lent import LentServers
 from engine.scheduling.launchers.processes import Processes
+from engine.scheduling.launchers.server_attempts import (
+    attempt_of,
+    how_it_ended,
+    mark_of,
+    next_attempt,
+    prune,
+    read_end,
+    read_record,
+)
 from engine.scheduling.launchers.spawning import Graces, cards_environment, spawn_shim
 from engine.scheduling.launchers.tree import Tree
 from engine.scheduling.launching import LaunchError, ServerState
 from engine.scheduling.starts import Seated
 from engine.store.atomic import write_json
-from engine.store.attempts import Attempt
 from engine.store.records import now_iso
-from engine.store.rundir import RunDirError
 from engine.store.server_folder import (
     ServerFolder,
     ServerRecord,
@@ -37,9 +42,6 @@ from engine.store.server_folder import (
 log = logging.getLogger(__name__)
 
 _COMMAND = (sys.executable, "-m", "engine.hosting.shared_server")
-KEPT_ATTEMPTS = 5
-"""Attempts whose logs stay, the last one among them."""
-TAIL_BYTES, TAIL_LINES = 1 << 14, 20
 
 
 class ServerLauncher:
@@ -62,7 +64,7 @@ class ServerLauncher:
         if seated.lender:
             self._lent.begin(folder, seated)
             return
-        before = _record(folder)
+        before = read_record(folder)
         if before and before.lender:
             before = None
         left = self._state(folder, before, Processes.read()) if before else None
@@ -74,23 +76,23 @@ class ServerLauncher:
             key=seated.owner,
             nodeset=seated.server,
             address=before.address if before else str(make_socket_dir()),
-            attempt=_next_attempt(folder),
+            attempt=next_attempt(folder),
             token=secrets.token_hex(16),
             gpus=seated.visible,
         )
         make_address(folder, Path(record.address))
         write_json(folder.record, record)
-        attempt = _attempt(folder, record)
+        attempt = attempt_of(folder, record)
         spawned = spawn_shim(
             attempt,
             [*_COMMAND, "--dir", str(folder.path), "--attempt", str(record.attempt)],
             graces=self._graces,
-            mark=_mark(record),
+            mark=mark_of(record),
             cwd=self._root,
             environment=cards_environment(seated.visible),
         )
-        self._trees[seated.owner] = Tree(attempt, _mark(record), self._graces, spawned)
-        _prune(folder, record.attempt)
+        self._trees[seated.owner] = Tree(attempt, mark_of(record), self._graces, spawned)
+        prune(folder, record.attempt)
 
     def stop(self, key: str) -> None:
         """Let a server end, unless those of other roots use it: politely, and by force after the grace.
@@ -98,7 +100,7 @@ class ServerLauncher:
         Again is no error. Raises OSError where what is to happen to it cannot be written.
         """
         folder = server_folder(self._root, key)
-        record = _record(folder)
+        record = read_record(folder)
         if record is None:
             return
         if record.lender:
@@ -125,14 +127,14 @@ class ServerLauncher:
         states: dict[str, ServerState] = {}
         for key in keys:
             folder = server_folder(self._root, key)
-            if record := _record(folder):
+            if record := read_record(folder):
                 states[key] = self._state(folder, record, processes)
         return states
 
     def url(self, key: str) -> str:
         """Where a server answers that was started. LaunchError for another."""
         folder = server_folder(self._root, key)
-        record = _record(folder)
+        record = read_record(folder)
         if record is None:
             raise LaunchError(f"{folder.record} is not there, or cannot be read")
         return url_of(record)
@@ -155,80 +157,30 @@ class ServerLauncher:
         if record.stop_requested_at is not None:
             remove_address(record)
             return ServerState(0, ended="it was unloaded")
-        if gave_up := _gave_up(folder, record):
-            return ServerState(0, ended=gave_up)
+        if end := read_end(folder, record):
+            return ServerState(0, ended=end.why)
         if standing == "never":
             return ServerState(0, ended="it never began", killed=True)
         return _as_ended(tree)
 
     def _is_leased(self, folder: ServerFolder) -> bool:
         own = str(self._root.resolve())
-        return any(lease.root != own for lease in living(folder))
+        return any(lease.root != own for lease in living(folder).values())
 
     def _tree(self, folder: ServerFolder, record: ServerRecord) -> Tree:
         """Its processes, those of the current attempt."""
         tree = self._trees.get(record.key)
         if tree is None or tree.attempt.number != record.attempt:
-            tree = Tree(_attempt(folder, record), _mark(record), self._graces)
+            tree = Tree(attempt_of(folder, record), mark_of(record), self._graces)
             self._trees[record.key] = tree
         return tree
-
-
-def _record(folder: ServerFolder) -> ServerRecord | None:
-    """One that cannot be read is none: the server is started anew."""
-    try:
-        return folder.read_record()
-    except RunDirError as error:
-        log.warning("%s", error)
-        return None
 
 
 def _as_ended(tree: Tree) -> ServerState:
     """Of one that has not said why."""
     how = tree.attempt.read_exit()
-    if how is None:
-        return ServerState(0, ended="it was killed, with all of its processes", killed=True)
-    if how.stopped_by == "orphaned":
+    if how is not None and how.stopped_by == "orphaned":
         return ServerState(0, ended="no backend lived to look after it")
-    if how.stopped_by:
+    if how is not None and how.stopped_by:
         return ServerState(0, ended="it was told to end")
-    words = f"exit code {how.rc}" if how.signal is None else f"signal {how.signal_name}"
-    return ServerState(0, ended=f"{words}\n{_tail(tree.attempt)}".strip(), killed=True)
-
-
-def _gave_up(folder: ServerFolder, record: ServerRecord) -> str:
-    try:
-        end = folder.read_end(record.attempt)
-    except RunDirError as error:
-        return str(error)
-    return end.why if end else ""
-
-
-def _tail(attempt: Attempt) -> str:
-    """The last lines of what its own process said."""
-    try:
-        with attempt.stderr.open("rb") as log_file:
-            log_file.seek(max(0, log_file.seek(0, os.SEEK_END) - TAIL_BYTES))
-            text = log_file.read().decode("utf-8", "replace")
-    except OSError as error:
-        return str(error)
-    return "\n".join(text.rstrip("\n").split("\n")[-TAIL_LINES:])
-
-
-def _attempt(folder: ServerFolder, record: ServerRecord) -> Attempt:
-    return Attempt(folder.attempt(record.attempt))
-
-
-def _mark(record: ServerRecord) -> str:
-    return f"{record.key}/{record.attempt}/{record.token}"
-
-
-def _next_attempt(folder: ServerFolder) -> int:
-    last = Attempt.latest(folder.path)
-    return last.number + 1 if last else 1
-
-
-def _prune(folder: ServerFolder, last: int) -> None:
-    for path in (folder.path / "attempts").iterdir():
-        if path.name.isdigit() and int(path.name) <= last - KEPT_ATTEMPTS:
-            shutil.rmtree(path, ignore_errors=True)
+    return ServerState(0, ended=how_it_ended(tree.attempt), killed=True)

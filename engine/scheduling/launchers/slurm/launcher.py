@@ -5,37 +5,37 @@ and with the cluster, so that they go on without a backend, and the next one tak
 from __future__ import annotations
 
 import logging
-import secrets
+import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
 from engine.scheduling.jobs import QueuedJob
 from engine.scheduling.launchers import closing
 from engine.scheduling.launchers.slurm.clerk import Clerk
 from engine.scheduling.launchers.slurm.commands import Slurm
+from engine.scheduling.launchers.slurm.handing import Handing, begin, begin_shard, shards_of
 from engine.scheduling.launchers.slurm.merging import Merger
-from engine.scheduling.launchers.slurm.script import JobScript, test_options
-from engine.scheduling.launchers.slurm.units import Standing, Unit, mark_of
-from engine.scheduling.launchers.slurm.words import gpus_of
+from engine.scheduling.launchers.slurm.notes import write_notes
+from engine.scheduling.launchers.slurm.script import test_options
+from engine.scheduling.launchers.slurm.servers import ClusterServer, ClusterServers, cluster_key
+from engine.scheduling.launchers.slurm.units import Standing, Unit
 from engine.scheduling.launching import LaunchError, RunEnd, RunState
 from engine.scheduling.reasons import Reason
 from engine.scheduling.starts import ClusterAsk, Start
-from engine.store.atomic import write_bytes, write_json
+from engine.store.atomic import write_json
 from engine.store.attempts import Attempt
-from engine.store.pending import pending_summary
-from engine.store.records import ClusterNote, Job, now_iso
+from engine.store.records import Job, now_iso
 from engine.store.rundir import RunDir, RunDirError, runs_folder
 from engine.store.settings import Settings
 
 log = logging.getLogger(__name__)
 
-SCRIPT = "job.sh"
 MOST_TIMES_HANDED = 4
 """An attempt that the cluster loses before it begins is handed over again, so often in all."""
+
+TURN_SEC = 60.0
 
 
 @dataclass
@@ -47,6 +47,14 @@ class _Seat:
     over: dict[int, Standing] = field(default_factory=dict)
     merger: Merger | None = None
     handed: int = 1
+
+
+@dataclass
+class _Uses:
+    """The servers of a run, by their keys."""
+
+    keys: list[str]
+    since: float = field(default_factory=time.monotonic)
 
 
 class SlurmLauncher:
@@ -61,6 +69,9 @@ class SlurmLauncher:
         self._fold = fold
         self._slurm = Slurm(settings.slurm.bin)
         self._clerk = clerk or Clerk(self._slurm, settings.slurm.poll_sec)
+        self._handing = Handing(root, settings, self._clerk)
+        self._servers = ClusterServers(root, self._clerk, settings)
+        self._uses: dict[str, _Uses] = {}
         self._seats: dict[str, _Seat] = {}
         self._ends: dict[str, RunEnd] = {}
         self._graces: dict[str, float] = {}
@@ -83,16 +94,17 @@ class SlurmLauncher:
             closing.close_as_intended(run, record, self._fold)
             return
         assert start.ask is not None
-        _next_attempt(run, record)
+        after = self._serve(run, job, start.ask)
+        begin(run, record, job, start)
         run.progress.unlink(missing_ok=True)  # an earlier attempt's
-        _note_start(record, job, start)
-        shards = _shards_of(run, start.ask.nodes)
-        for shard in shards if len(shards) > 1 else ():
-            self._prepare(shard, record)
+        shards = shards_of(run, start.ask.nodes)
+        if len(shards) > 1:
+            Merger(run, len(shards), self._fold).gather()
+            for shard in shards:
+                begin_shard(shard, record)
         write_json(run.job, record)
-        self._seats[job.run_id] = seat = self._seat(run, shards)
-        for unit in seat.units:
-            self._hand_over(unit, start.ask)
+        for unit in self._seat(run, shards).units:
+            self._handing.hand_over(unit, start.ask, after)
 
     def stop_run(self, run_id: str, why: str, grace_sec: float | None = None) -> None:
         """See :meth:`engine.scheduling.launching.Launcher.stop_run`. Raises OSError."""
@@ -119,7 +131,12 @@ class SlurmLauncher:
                 state = RunState(0)
             if state is not None:
                 states[run_id] = state
+        self._servers.tick(self._in_use(runs))
         return states
+
+    def servers(self) -> list[ClusterServer]:
+        """The shared servers that it has there."""
+        return self._servers.reports()
 
     def close(self) -> None:
         """Leave the cluster's runs to themselves."""
@@ -135,12 +152,13 @@ class SlurmLauncher:
         if seat is None:
             return RunState(0, end=closing.as_written(run)) if run.is_done() else None
         standings = self._look(seat, record)
+        waits = [standing.reason for standing in standings if standing.kind == "waits"]
+        waiting = bool(seat.units) and len(waits) == len(standings) + len(seat.over)
         if seat.merger is not None:
-            seat.merger.gather()
+            seat.merger.gather("pending" if waiting else "running")
         if seat.units:
-            self._note(seat, record)
-            waits = [standing.reason for standing in standings if standing.kind == "waits"]
-            return RunState(0, waits=waits[0] if len(waits) == len(standings) + len(seat.over) else None)
+            write_notes(run, record, seat.units, self._clerk)
+            return RunState(0, waits=waits[0] if waiting else None)
         end = self._end(seat, record)
         if end is None:
             return RunState(0)
@@ -158,7 +176,7 @@ class SlurmLauncher:
                 _intend(seat.run, record, standing.why)
                 standing = Standing("ended", why=standing.why)
             if standing.kind == "never":
-                standing = self._hand_over_again(seat, unit, record, standing)
+                standing = self._again(seat, unit, record, standing)
             if standing.kind == "lingers":
                 unit.end(self._grace_sec, self._grace_sec)
             if standing.kind == "ended":
@@ -189,20 +207,16 @@ class SlurmLauncher:
     def _end(self, seat: _Seat, record: Job) -> RunEnd | None:
         """How a run ended of which nothing is left, written down."""
         run = seat.run
-        if seat.merger is None and run.is_done():
+        if seat.merger is not None and (outcome := seat.merger.outcome()) and not record.cancel_requested_at:
+            closing.end_job(run, record)
+            seat.merger.finish(*outcome)
+        if run.is_done():
             closing.end_job(run, record)
             return closing.as_written(run)
+        if seat.merger is not None:
+            seat.merger.finish("aborted", None)  # its rows, however the run is to end
         if record.cancel_requested_at is not None:
             return closing.close_as_intended(run, record, self._fold)
-        if seat.merger is not None:
-            shards = _shards_of(run, record.cluster.nodes if record.cluster else 1)
-            ends = [closing.as_written(shard) for shard in shards if shard.is_done()]
-            if failed := next((end for end in ends if end.outcome != "completed"), None):
-                closing.close_off(run, record, "error", failed.message, self._fold)
-                return failed
-            if len(ends) == len(shards):
-                closing.close_off(run, record, "completed", None, self._fold)
-                return RunEnd("completed")
         why = "; ".join(dict.fromkeys(_told(run, shard, standing) for shard, standing in seat.over.items()))
         if record.may_retry:
             closing.queue_again(run, record, why)
@@ -214,19 +228,15 @@ class SlurmLauncher:
         """Go on with a run that an earlier backend gave to the cluster; None where none did."""
         if record.state != "started" or record.cluster is None or run.is_done():
             return None
-        shards = _shards_of(run, record.cluster.nodes)
+        shards = shards_of(run, record.cluster.nodes)
         try:
             seat = self._seat(run, shards)
         except RunDirError:  # its backend ended while it gave it away
             return None
-        for unit in seat.units:
-            note = unit.run.read_job().cluster
-            script = unit.attempt.path / SCRIPT
-            if note is not None and not note.job_id and not unit.is_begun():
-                if not script.exists():
-                    return None
-                self._clerk.submit(unit.comment, script)
-        self._seats[run.run_id] = seat
+        if not all(self._handing.go_on(unit) for unit in seat.units):
+            self._forget(run.run_id)
+            return None
+        self._uses[run.run_id] = _Uses(_keys_of(run, record.cluster.on))
         return seat
 
     def _seat(self, run: RunDir, shards: Sequence[RunDir]) -> _Seat:
@@ -240,105 +250,39 @@ class SlurmLauncher:
         self._seats[run.run_id] = seat
         return seat
 
-    def _prepare(self, shard: RunDir, record: Job) -> None:
-        """Have a shard ready for its next attempt, unless nothing of it is left to do."""
-        shard.own.mkdir(parents=True, exist_ok=True)
-        if shard.is_done() and not record.rerun_errors and closing.as_written(shard).outcome == "completed":
-            return
-        latest = Attempt.latest(shard.own)
-        job = msgspec.structs.replace(
-            record, attempt=latest.number + 1 if latest else 1, token=secrets.token_hex(16)
-        )
-        write_json(shard.job, job)
-        shard.progress.unlink(missing_ok=True)
-        shard.done.unlink(missing_ok=True)
-        if not shard.summary.exists():
-            write_json(shard.summary, pending_summary(self._run(record.run_id).read_spec()))
-
-    def _hand_over(self, unit: Unit, ask: ClusterAsk) -> None:
-        job = unit.run.read_job()
-        shard = ["--shard", f"{unit.run.shard}/{ask.nodes}"] if unit.run.shard is not None else []
-        script = JobScript(
-            attempt=unit.attempt,
-            name=job.run_id if unit.run.shard is None else f"{job.run_id}.{unit.run.shard}",
-            comment=unit.comment,
-            mark=mark_of(job),
-            partition=ask.partition,
-            ask=ask.run,
-            root=self._root,
-            command=["-m", closing.RUN_PROCESS, "--run-dir", str(unit.run.path), *shard],
-            grace_sec=self._grace_sec,
-        )
-        unit.attempt.lay_out()
-        path = unit.attempt.path / SCRIPT
-        write_bytes(path, script.text(self._settings).encode())
-        self._clerk.submit(unit.comment, path)
-
-    def _hand_over_again(self, seat: _Seat, unit: Unit, record: Job, standing: Standing) -> Standing:
-        """A new attempt in place of one that the cluster lost before it had begun."""
+    def _again(self, seat: _Seat, unit: Unit, record: Job, standing: Standing) -> Standing:
         if seat.handed >= MOST_TIMES_HANDED:
             return Standing("ended", why=f"{standing.why}, and it never began, {seat.handed} times")
         seat.handed += 1
         log.warning("%s is handed over again: %s", unit.run.own, standing.why)
-        script = (unit.attempt.path / SCRIPT).read_text(encoding="utf-8")
         job = unit.run.read_job() if seat.merger is not None else record
-        before, old = mark_of(job), unit.attempt.path
-        closing.renew(job)
-        if job.cluster is not None:
-            job.cluster = ClusterNote(on=job.cluster.on, nodes=job.cluster.nodes)
-        write_json(unit.run.job, job)
-        new = Unit(unit.run, job, self._clerk, self._settings.grace_sec)
-        for was, now in (
-            (before, mark_of(job)),
-            (unit.comment, new.comment),
-            (str(old.absolute()), str(new.attempt.path.absolute())),
-        ):
-            script = script.replace(was, now)
-        new.attempt.lay_out()
-        path = new.attempt.path / SCRIPT
-        write_bytes(path, script.encode())
-        self._clerk.forget(unit.comment)
-        self._clerk.submit(new.comment, path)
-        seat.units[seat.units.index(unit)] = new
-        return Standing(
-            "waits", Reason("cluster_queue", f"it is handed to the cluster again: {standing.why}")
-        )
+        seat.units[seat.units.index(unit)] = self._handing.again(unit, job)
+        return Standing("waits", Reason("cluster_queue", f"it is handed over again: {standing.why}"))
 
-    def _note(self, seat: _Seat, record: Job) -> None:
-        """Where it is, in job.json: of the run, and of each of its shards."""
-        notes = []
-        for unit in seat.units:
-            job = unit.run.read_job() if seat.merger is not None else record
-            note = self._note_of(unit, job)
-            notes.append(note)
-            if note != job.cluster:
-                job.cluster = note
-                write_json(unit.run.job, job, durable=False)
-        if seat.merger is not None and record.cluster is not None:
-            note = ClusterNote(
-                on=record.cluster.on,
-                nodes=record.cluster.nodes,
-                gpus=sum(note.gpus for note in notes),
-                **{
-                    name: ",".join(
-                        dict.fromkeys(getattr(note, name) for note in notes if getattr(note, name))
-                    )
-                    for name in ("job_id", "state", "reason", "node", "why")
-                },
-            )
-            if note != record.cluster:
-                record.cluster = note
-                write_json(seat.run.job, record, durable=False)
+    def _serve(self, run: RunDir, job: QueuedJob, ask: ClusterAsk) -> list[str]:
+        """Have its shared nodesets served there; the jobs that must have begun before. NotNowError where that
+        takes a moment."""
+        self._uses[run.run_id] = _Uses([cluster_key(nodeset, ask.on) for nodeset in job.need.shared])
+        urls, after = {}, []
+        for nodeset in job.need.shared:
+            urls[nodeset.name], number = self._servers.use(nodeset, ask.on, ask.servers[nodeset.name])
+            after += [number] if number else []
+        write_json(run.shared_urls, urls)
+        return after
 
-    def _note_of(self, unit: Unit, job: Job) -> ClusterNote:
-        on, nodes = (job.cluster.on, job.cluster.nodes) if job.cluster else ("slurm", 1)
-        seen = self._clerk.look(unit.comment)
-        note = ClusterNote(on=on, nodes=nodes, job_id=self._clerk.number(unit.comment), why=unit.told)
-        if seen is None:
-            return note
-        return msgspec.structs.replace(
-            note, state=seen.state, reason=seen.reason, node=seen.nodes, gpus=gpus_of(seen.gres)
-        )
+    def _in_use(self, runs: Collection[str]) -> dict[str, list[str]]:
+        """Server key → its runs. One that is not started yet counts for a while: its turn comes, or not."""
+        now = time.monotonic()
+        self._uses = {
+            run_id: uses
+            for run_id, uses in self._uses.items()
+            if run_id in runs or now - uses.since < TURN_SEC
+        }
+        found: dict[str, list[str]] = {}
+        for run_id, uses in self._uses.items():
+            for key in uses.keys:
+                found.setdefault(key, []).append(run_id)
+        return found
 
     def _read_job(self, run: RunDir) -> Job | None:
         try:
@@ -351,6 +295,7 @@ class SlurmLauncher:
         seat = self._seats.pop(run_id, None)
         for unit in seat.units if seat else ():
             self._clerk.forget(unit.comment)
+        self._uses.pop(run_id, None)
         self._ends.pop(run_id, None)
         self._graces.pop(run_id, None)
 
@@ -358,34 +303,17 @@ class SlurmLauncher:
         return RunDir(runs_folder(self._root) / run_id)
 
 
-def _shards_of(run: RunDir, nodes: int) -> list[RunDir]:
-    return [run] if nodes == 1 else [RunDir(run.path, shard) for shard in range(nodes)]
-
-
-def _next_attempt(run: RunDir, record: Job) -> None:
-    """Have the record be of an attempt that nobody has begun, and nobody will."""
-    attempt = Attempt.of(run.own, record.attempt)
-    if record.state != "queued":
-        attempt.void()
-    if attempt.read_shim() is not None:
-        closing.renew(record)
-
-
-def _note_start(record: Job, job: QueuedJob, start: Start) -> None:
-    assert start.ask is not None
-    record.state, record.process, record.reason = "started", None, ""
-    record.started_at, record.finished_at = now_iso(), None
-    record.may_retry = job.failures < job.retries
-    record.gpus = []
-    record.admit_charges = {"ram": start.ask.run.mem_mb * start.ask.nodes}
-    record.admit_basis = {name: basis for name, basis in start.basis.items() if basis is not None}
-    record.cluster = ClusterNote(on=start.ask.on, nodes=start.ask.nodes)
-
-
 def _intend(run: RunDir, record: Job, stop_reason: str) -> None:
     if record.cancel_requested_at is None:
         record.cancel_requested_at, record.stop_reason = now_iso(), stop_reason
         write_json(run.job, record)
+
+
+def _keys_of(run: RunDir, on: str) -> list[str]:
+    try:
+        return [cluster_key(n, on) for n in run.read_spec().needs.nodesets if n.parallelism == "shared"]
+    except RunDirError:
+        return []
 
 
 def _told(run: RunDir, shard: int, standing: Standing) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import TypeVar
@@ -44,8 +45,8 @@ log = logging.getLogger(__name__)
 class Merger:
     """The run that ``shards`` shards make. Use it in one thread; the next backend makes its own.
 
-    ``fold``: makes the numbers of rows. Its methods raise OSError, and RunDirError where spec.json cannot be
-    read; what was not done by then is done the next time.
+    ``fold``: makes the numbers of rows. Its methods raise OSError; what was not done by then is done the next
+    time. So is what waits for a spec.json that can be read, which is logged.
     """
 
     def __init__(self, run: RunDir, shards: int, fold: Fold) -> None:
@@ -65,6 +66,7 @@ class Merger:
         """
         if self._run.is_done():
             return
+        self._list()
         try:
             came = self._rows.take([tail for tail in self._tails if self._is_new(tail.path)])
             ended = [shard for shard in self._shards if self._is_new(shard.summary)]
@@ -73,6 +75,9 @@ class Merger:
                 _replace(self._run.summary, self._summary(status, None, None))
             self._gather_files()
             self._link_logs()
+        except RunDirError as error:
+            self._seen.clear()
+            log.error("what the shards of %s have written waits: %s", self._run.run_id, error)
         except BaseException:
             self._seen.clear()
             raise
@@ -80,15 +85,20 @@ class Merger:
     def finish(self, status: RunStatus, error: str | None) -> None:
         """Write how the run ended and, unless it is ``aborted``, ``_DONE``. No process of it writes by now.
 
-        Every file is opened again: on a shared file system that is what shows its last bytes.
+        A run whose spec.json cannot be read is left as it is: whoever reads it is told.
         """
         if self._run.is_done():
             return
+        self._list()
         self._seen.clear()
         self._rows.take(self._tails)
         self._read_heads(self._shards)
-        summary = self._summary(status, error, now_iso())
-        self._gather_files()
+        try:
+            summary = self._summary(status, error, now_iso())
+            self._gather_files()
+        except RunDirError as problem:
+            log.error("%s cannot be closed off: %s", self._run.run_id, problem)
+            return
         self._link_logs(ended=True)
         _replace(self._run.summary, summary)
         if status != "aborted":
@@ -110,6 +120,12 @@ class Merger:
                 return "error", f"shard {shard.shard}: {head.error or f'it is {head.status}'}"
             statuses.add(head.status)
         return ("cancelled" if "cancelled" in statuses else "completed"), None
+
+    def _list(self) -> None:
+        """Until a folder is listed, a shared file system may go on saying that a file is not there."""
+        for shard in self._shards:
+            with suppress(FileNotFoundError):
+                os.listdir(shard.own)
 
     def _read_heads(self, shards: Iterable[RunDir]) -> None:
         for shard in shards:
@@ -196,9 +212,11 @@ class Merger:
         return bool([path for path in paths if self._is_new(path)])  # each is taken note of
 
     def _is_new(self, path: Path) -> bool:
-        """Whether it was written since the last time. Costs a stat."""
+        """Whether it was written since the last time: opened, since on a shared file system a mere stat may
+        tell how it was a minute ago."""
         try:
-            status = os.stat(path)
+            with open(path, "rb") as file:
+                status = os.fstat(file.fileno())
         except FileNotFoundError:
             return False
         stamp = (status.st_ino, status.st_mtime_ns, status.st_size)

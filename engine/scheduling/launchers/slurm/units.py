@@ -184,5 +184,10 @@ def mark_of(job: Job) -> str:
 
 
 def comment_of(job: Job) -> str:
-    """By which its job is known; the token is not given away."""
-    return f"evaltower:{blake2b(mark_of(job).encode(), digest_size=12).hexdigest()}"
+    """By which its job is known."""
+    return comment_with(mark_of(job))
+
+
+def comment_with(mark: str) -> str:
+    """The same of anything with a mark; the token in it is not given away."""
+    return f"evaltower:{blake2b(mark.encode(), digest_size=12).hexdigest()}"
