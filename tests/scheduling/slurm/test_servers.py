@@ -40,6 +40,7 @@ from engine.store.slurm_settings import SlurmSettings
 from tests.fakes.real_runs import finished, make_root, next_attempt, write_run
 from tests.fakes.shared_servers import ModelFiles, model_files, model_need, policy_graph, until
 from tests.fakes.slurm_cluster import Cluster
+from tests.scheduling.slurm.towers import tower
 
 pytestmark = pytest.mark.slurm
 
@@ -185,6 +186,24 @@ def test_a_run_on_one_node_uses_the_server_on_the_other(site: Make, tmp_path: Pa
     assert stat.S_IMODE(here.folder.ready.stat().st_mode) == 0o600
     files = [path for path in here.root.rglob("*") if path.is_file() and path != here.folder.ready]
     assert not [path for path in files if ready.token in path.read_text(errors="replace")]
+
+
+def test_the_nodes_of_a_split_run_share_one_until_it_is_over(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    model, root = model_files(tmp_path / "model", monkeypatch), make_root(tmp_path / "root")
+    with tower(root, cluster, server_idle_sec=2.0) as box:
+        asked = {"graph": GRAPH, "graph_name": "line", "episode_count": 4, "seed": 5}
+        there, here = box.submit(**asked, nodes=2), box.submit(**asked, on="")
+        served = box.wait_for(lambda: [one for one in box.control.servers() if one.url.startswith("http")])
+        assert [(one.name, one.users) for one in served] == [("model_line", [there.run_id])]
+        ends = [box.over(run, within_sec=100).summary for run in (there, here)]
+        assert [end.status for end in ends] == ["completed", "completed"], [end.error for end in ends]
+        assert ends[0].result_digest == ends[1].result_digest
+        box.wait_for(lambda: not model.living())
+        box.wait_for(lambda: not [one for one in box.control.servers() if "@slurm" in one.key])
+    assert len(model.pids()) == 2  # there, and here
 
 
 def test_it_waits_in_the_queue_and_says_why(site: Make) -> None:
