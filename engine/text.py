@@ -21,6 +21,12 @@ def visible(text: str) -> str:
     return text.translate(_GLYPHS)
 
 
+def one_line(text: str) -> str:
+    """The first line that says something; … stands for those after it."""
+    first, *more = text.strip().split("\n")
+    return f"{first.rstrip()} …" if more else first
+
+
 def cut(text: str, longest: int) -> str:
     """Its first ``longest`` characters, and how many are left out; all of one that is not longer."""
     left = len(text) - longest

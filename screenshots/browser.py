@@ -62,8 +62,11 @@ class Page:
         for domain in ("Page", "Network", "Runtime", "Log"):
             self._send(f"{domain}.enable")
 
-    def open(self, path: Path, width: int = 1280, height: int = 900, scheme: str = "light") -> None:
-        """Show a file in a window of this size, as for an operating system of this colour scheme."""
+    def open(
+        self, path: Path, width: int = 1280, height: int = 900, scheme: str = "light", media: str = ""
+    ) -> None:
+        """Show a file in a window of this size, as for an operating system of this colour scheme. media:
+        ``print`` is as on paper."""
         self.requests.clear()
         self.complaints.clear()
         self._send(
@@ -73,7 +76,8 @@ class Page:
             deviceScaleFactor=1,
             mobile=width < 600,
         )
-        self._send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        features = [{"name": "prefers-color-scheme", "value": scheme}]
+        self._send("Emulation.setEmulatedMedia", media=media, features=features)
         self._loaded = False
         self._send("Page.navigate", url=path.resolve().as_uri())
         ends = time.monotonic() + DEADLINE_SEC

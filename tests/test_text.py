@@ -5,7 +5,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine.text import visible
+from engine.text import one_line, visible
 
 BIDI = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 
@@ -29,3 +29,9 @@ def test_escapes_can_be_seen() -> None:
 
 def test_what_takes_no_cell_can_be_seen() -> None:
     assert visible("a\u200bb\ufeffc\U000e0041") == "a‹U+200B›b‹U+FEFF›c‹U+E0041›"
+
+
+def test_one_line_of_a_text() -> None:
+    assert one_line("\n boom\nTraceback\n") == "boom …"
+    assert one_line("boom\n") == "boom"
+    assert one_line("") == ""

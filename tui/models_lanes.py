@@ -17,7 +17,7 @@ from tui.models import age_sec, stalled_workers
 from tui.theme import OUTCOMES, Outcome
 
 ALIVE = ("starting", "resetting", "running", "waiting")
-FAULTS: frozenset[Outcome] = frozenset(("crash", "timeout"))
+FAULTS: frozenset[Outcome] = frozenset(("crash", "misconfigured", "timeout"))
 _RANK = {outcome: rank for rank, outcome in enumerate(OUTCOMES)}
 
 STEPS_SEC = (

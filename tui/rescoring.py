@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from tui.app import ControlCentre
 
 AS_IT_WAS = "as it was"
+WHAT_IT_DOES = (
+    "fetches missing traces, asks the judges and the graders that do",
+    "without the environment again, and sends missing exports",
+)
 
 
 async def rescore(centre: ControlCentre) -> None:
@@ -40,13 +44,10 @@ async def rescore(centre: ControlCentre) -> None:
 
 
 def _items(runs: list[RunReport], typed: str) -> list[Item]:
-    asked = (
-        "missing traces are fetched, judges and graders without environment asked again, missing exports sent"
-    )
-    title = Item("", ", ".join(map(title_of, runs)))
+    titles = [Item("", ", ".join(map(title_of, runs))), *(Item("", line) for line in WHAT_IT_DOES)]
     if typed.strip():
-        return [title, Item("file", f"as {typed.strip()} says", note=asked)]
-    return [title, Item(AS_IT_WAS, "as it was scored, or type a file's path", note=asked)]
+        return [*titles, Item("file", f"as {typed.strip()} says")]
+    return [*titles, Item(AS_IT_WAS, "as it was scored, or type a file's path")]
 
 
 def _read(root: Path, typed: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from textual.theme import Theme
 # Worst first: a cell that stands for several episodes shows the first of theirs.
 Outcome = Literal[
     "crash",
+    "misconfigured",
     "timeout",
     "stalled",
     "failure",
@@ -34,6 +35,7 @@ _PALETTES = (
 )  # the last is Okabe and Ito's, told apart with any colour vision
 _DRAWN: Mapping[Outcome, tuple[str, str, tuple[str, str, str], Style]] = {
     "crash": ("!", "!", ("#ff4f8b", "#a3004f", "#cc79a7"), Style(bold=True, reverse=True)),
+    "misconfigured": ("c", "c", ("#b58cf0", "#6a3d9a", "#f0e442"), Style(bold=True)),
     "timeout": ("░", "t", ("#d9a441", "#8a5a00", "#e69f00"), Style(bold=True)),
     "stalled": ("?", "?", ("#ffb000", "#8f5000", "#f0e442"), Style(bold=True, reverse=True)),
     "failure": ("▓", "x", ("#e0655a", "#b3261e", "#d55e00"), Style(bold=True)),

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import click
 
+from engine.cli.ranges import Number
+from engine.limits import Limit
+
 if TYPE_CHECKING:
     from engine.control.protocol import Control
 
@@ -180,7 +183,7 @@ def _leave_on(*numbers: signal.Signals) -> None:
 @click.option("--host", metavar="H", help="With --serve: listen there (default 127.0.0.1).")
 @click.option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=Number(Limit(0, 65535)),
     metavar="P",
     help="With --serve: 0 is any (default 8765, or the next that is free).",
 )

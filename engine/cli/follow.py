@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 POLL_SEC = 0.25
 LINE_EVERY_SEC = 5.0
+STEPS_EVERY_SEC = 30.0
 
 
 class Display(Protocol):
@@ -115,15 +116,20 @@ def _display() -> Iterator[Display]:
 
 
 class Lines:
-    """A line when something has changed, not more often than one can read."""
+    """A line when something has changed, not more often than one can read; of steps alone, now and then."""
 
     def __init__(self) -> None:
         self._last: Any = None
-        self._due = 0.0
+        self._told = ""
+        self._due = self._steps_due = 0.0
 
     def show(self, report: RunReport, pace: Pace, waiting: str) -> None:
-        state = (report.status, report.summary.completed_count, waiting)
-        if state == self._last or time.monotonic() < self._due:
+        state, now = (report.status, report.summary.completed_count, waiting), time.monotonic()
+        if now < self._due or (state == self._last and now < self._steps_due):
             return
-        self._last, self._due = state, time.monotonic() + LINE_EVERY_SEC
-        say(waiting or describe(report, pace))
+        told = waiting or describe(report, pace)
+        if (state, told) == (self._last, self._told):
+            return
+        self._last, self._told = state, told
+        self._due, self._steps_due = now + LINE_EVERY_SEC, now + STEPS_EVERY_SEC
+        say(told)

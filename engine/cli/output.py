@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import click
 
-from engine.text import visible
+from engine.text import one_line, visible
 
 GAP = "  "
 NARROWEST = 18
@@ -27,6 +27,12 @@ class Cell(NamedTuple):
 def say(text: str, colour: str | None = None) -> None:
     """Narrate: one line to stderr."""
     click.echo(_styled(visible(text), colour), err=True)
+
+
+def say_lines(label: str, text: str, colour: str | None = None) -> None:
+    """Narrate a text of several lines, each on a line of its own."""
+    for line in f"{label}{text}".strip().splitlines():
+        say(line, colour)
 
 
 def put(text: str = "", colour: str | None = None) -> None:
@@ -68,7 +74,8 @@ def put_json_list(items: Iterable[Any]) -> None:
 
 
 def put_table(header: Sequence[str], rows: Sequence[Sequence[str | Cell]]) -> None:
-    """Aligned columns. Numbers stand right; on a terminal the widest columns are cut to fit its width."""
+    """Aligned columns, a line a row: of a text of several, the first. Numbers stand right; on a terminal the
+    widest columns are cut to fit its width."""
     from rich.cells import cell_len, set_cell_size
 
     cells = [[_shown(cell) for cell in row] for row in rows]
@@ -100,7 +107,8 @@ def _styled(text: str, colour: str | None) -> str:
 
 
 def _shown(cell: str | Cell) -> Cell:
-    return Cell(visible(cell)) if isinstance(cell, str) else Cell(visible(cell.text), cell.colour)
+    text, colour = (cell, None) if isinstance(cell, str) else cell
+    return Cell(visible(one_line(text) if "\n" in text else text), colour)
 
 
 def _is_number(text: str) -> bool:

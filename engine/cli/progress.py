@@ -27,7 +27,9 @@ class Pace:
     def update(self, report: RunReport) -> None:
         """Take down how far the run is now. The count begins with the first episode."""
         workers = report.progress.workers if report.progress else []
-        self._done = report.summary.completed_count, sum(worker.steps_done for worker in workers)
+        under_way = sum(worker.step for worker in workers if worker.state == "running")
+        steps = under_way + sum(worker.steps_done for worker in workers)
+        self._done = report.summary.completed_count, steps
         self._left = report.summary.total_episodes - report.summary.completed_count
         if self._began is None and any(worker.state in ("resetting", "running") for worker in workers):
             self._began, self._before = time.monotonic(), self._done
@@ -78,6 +80,8 @@ def fare(report: RunReport, pace: Pace) -> str:
     interval, time to go, rates."""
     summary = report.summary
     parts = [report.progress.activity] if report.progress and report.progress.activity else []
+    if not summary.completed_count and (first := _first_steps(report)):
+        parts.append(first)
     if report.progress and report.progress.scoring:
         waiting = report.progress.scoring
         verb = "waits" if len(waiting) == 1 else "wait"
@@ -95,6 +99,16 @@ def fare(report: RunReport, pace: Pace) -> str:
     if (steps := pace.steps_per_sec) is not None:
         parts.append(f"{steps:.0f} steps/s")
     return " · ".join(parts or ["starting"])
+
+
+def _first_steps(report: RunReport) -> str:
+    """How far the first episodes are, by the one that is furthest; empty before their first step."""
+    workers = report.progress.workers if report.progress else []
+    playing = [worker for worker in workers if worker.state == "running" and worker.step]
+    if not playing:
+        return ""
+    furthest = max(playing, key=lambda worker: worker.step)
+    return f"at step {furthest.step}" + (f" of {furthest.budget}" if furthest.budget else "")
 
 
 def clock(seconds: float) -> str:

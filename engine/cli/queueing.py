@@ -11,6 +11,7 @@ import click
 
 from engine.cli.output import say
 from engine.cli.progress import clock
+from engine.cli.ranges import limited
 from engine.figures import count
 
 if TYPE_CHECKING:
@@ -34,7 +35,12 @@ def scheduling_options(function: F) -> F:
             metavar="W|auto",
             help="Episodes that run at once (default 1); auto: the most that would start now.",
         ),
-        click.option("--vram", type=float, metavar="MB", help="GPU memory that the run takes; 0 is no GPU."),
+        click.option(
+            "--vram",
+            type=limited("marginal_vram_mb"),
+            metavar="MB",
+            help="GPU memory that the run takes; 0 is no GPU.",
+        ),
         click.option("--exclusive", is_flag=True, help="Alone on its card."),
         click.option(
             "--priority", type=click.Choice(PRIORITIES), default="normal", help="Its class in the queue."
@@ -54,7 +60,7 @@ def scheduling_options(function: F) -> F:
         ),
         click.option(
             "--nodes",
-            type=int,
+            type=limited("nodes"),
             default=1,
             metavar="N",
             help="Split over N nodes of the cluster, with -w workers on each.",
@@ -86,9 +92,10 @@ def parse_workers(text: str) -> int | None:
     if text == "auto":
         return None
     try:
-        return int(text)
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is neither a number nor auto", param_hint="-w") from None
+        found: int = limited("worker_count").convert(text, None, None)
+    except click.BadParameter as error:
+        raise click.BadParameter(f"{error.message.rstrip('.')}, or auto.", param_hint="-w") from None
+    return found
 
 
 def parse_gpus(text: str | None) -> list[str]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from engine.cli.ranges import limited
 from engine.cli.sources import read_sources, server_option, workspace_option
 from engine.cli.trust import trust_option
 
@@ -37,10 +38,16 @@ def request_options(default_count: int | None) -> Callable[[F], F]:
     """Options shared by ``run`` and ``verify``. ``default_count`` None: without one, all episodes."""
     count_help = "Episodes to run" + (f" (default {default_count})." if default_count else ".")
     options = [
-        click.option("-n", "count", type=int, metavar="N", help=count_help),
+        click.option("-n", "count", type=limited("episode_count"), metavar="N", help=count_help),
         click.option("--all", "every", is_flag=True, help="All episodes that the environment has."),
         click.option("--episodes", metavar="LIST", help="Exactly these, as in 0,3,7-9."),
-        click.option("--start", type=int, default=0, metavar="I", help="First episode of -n or --all."),
+        click.option(
+            "--start",
+            type=limited("start_episode_index"),
+            default=0,
+            metavar="I",
+            help="First episode of -n or --all.",
+        ),
         click.option(
             "--select",
             "selectors",
@@ -50,13 +57,24 @@ def request_options(default_count: int | None) -> Callable[[F], F]:
         ),
         click.option("--split", default="", metavar="S", help="The environment's split."),
         click.option("--dataset", default="", metavar="D", help="The environment's data set."),
-        click.option("--step-budget", type=int, metavar="N", help="Steps that an episode may take."),
         click.option(
-            "--seed", type=int, default=0, metavar="S", help="Every source of chance comes from it."
+            "--step-budget", type=limited("step_budget"), metavar="N", help="Steps that an episode may take."
         ),
-        click.option("--timeout", type=float, metavar="SEC", help="Wall time that the run may take."),
         click.option(
-            "--step-timeout", type=float, metavar="SEC", help="Wall time that one call of a node may take."
+            "--seed",
+            type=limited("seed"),
+            default=0,
+            metavar="S",
+            help="Every source of chance comes from it.",
+        ),
+        click.option(
+            "--timeout", type=limited("timeout_sec"), metavar="SEC", help="Wall time that the run may take."
+        ),
+        click.option(
+            "--step-timeout",
+            type=limited("per_step_budget_sec"),
+            metavar="SEC",
+            help="Wall time that one call of a node may take.",
         ),
         click.option("--label", default="", metavar="L", help="A name by which the run is found again."),
         workspace_option,
@@ -77,8 +95,6 @@ def build_request(graph: str, options: dict[str, Any], default_count: int | None
     from engine.control.reports import StartRequest
 
     named = [name for name in ("count", "every", "episodes") if options[name] not in (None, False)]
-    if options["count"] == 0:
-        raise click.UsageError("-n is 0: it must be at least 1")
     if len(named) > 1:
         raise click.UsageError("give one of -n N, --all and --episodes LIST")
     if options["episodes"] is not None and options["start"]:
@@ -147,9 +163,10 @@ def parse_indices(text: str) -> list[int]:
 def parse_worker_counts(text: str) -> list[int]:
     """``1,3,8`` as different numbers of at least 1."""
     try:
-        counts = [int(part) for part in text.split(",")]
-    except ValueError:
-        raise click.BadParameter(f"{text!r} is not a list such as 1,3,8", param_hint="--workers") from None
-    if min(counts) < 1 or len(counts) < 2 or len(set(counts)) < len(counts):
-        raise click.BadParameter("give at least two different counts of at least 1", param_hint="--workers")
+        counts: list[int] = [limited("worker_count").convert(part, None, None) for part in text.split(",")]
+    except click.BadParameter as error:
+        told = f"{error.message} It takes a list such as 1,3,8."
+        raise click.BadParameter(told, param_hint="--workers") from None
+    if len(counts) < 2 or len(set(counts)) < len(counts):
+        raise click.BadParameter("give at least two different counts", param_hint="--workers")
     return counts

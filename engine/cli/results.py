@@ -6,20 +6,23 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from engine.cli.output import put, put_table, put_wrapped, say
+from engine.cli.output import put, put_table, put_wrapped, say, say_lines
 from engine.cli.progress import clock
 from engine.figures import count, interval, labelled, measure, number
 from engine.report.words import lacking, without_it
+from engine.store.task_names import task_names
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
     from engine.control.results import Results
     from engine.statistics.budget import Headline
+    from engine.statistics.error_groups import ErrorGroup
     from engine.statistics.intervals import Estimate
     from engine.statistics.repeats import Repeats
     from engine.statistics.tables import TaskTable
     from engine.store.records import EpisodeRow
 
+MOST_ERRORS = 3
 STATUS_COLOURS = {
     "completed": "green",
     "running": "cyan",
@@ -32,7 +35,7 @@ STATUS_COLOURS = {
 
 def put_result(report: RunReport, results: Results, rows: Sequence[EpisodeRow]) -> None:
     """The headline, or why there is none; each metric with mean, 95 % interval and n; by task; pass rates of
-    repeats; how the episodes ended; what went wrong; the folder.
+    repeats; how the episodes ended; the folder; what went wrong.
 
     Where the headline is withheld, so are the means behind it.
     """
@@ -63,8 +66,10 @@ def put_result(report: RunReport, results: Results, rows: Sequence[EpisodeRow]) 
             ["folder", report.path],
         ],
     )
+    if len(results.errors) > 1 or results.headline.missing.measured:  # else the headline has told it
+        _put_errors(results.errors, report.run_id)
     if summary.error:
-        say(f"error: {summary.error}", "red")
+        say_lines("error: ", summary.error, "red")
     for line in report.stderr_tail:
         say(f"stderr: {line}")
 
@@ -73,7 +78,8 @@ def _put_headline(found: Headline) -> None:
     missing = found.missing
     if found.estimate is None:
         put_wrapped(f"{found.metric} is withheld: {found.withheld}", "red")
-        put_wrapped("The means over what completed are in summary.json.")
+        if missing.measured:
+            put_wrapped("The means over what completed are in summary.json.")
         return
     shown = found.estimate
     where = f", in {shown.groups} {shown.by}s" if shown.by else ""
@@ -89,13 +95,27 @@ def _put_headline(found: Headline) -> None:
         put_wrapped(without_it(missing), "yellow")
 
 
+def _put_errors(groups: Sequence[ErrorGroup], run: str) -> None:
+    """The commonest, each as its first episode has it."""
+    if not groups:
+        return
+    put()
+    put("errors")
+    width = len(str(groups[0].episodes))
+    for group in groups[:MOST_ERRORS]:
+        put_wrapped(f"{group.episodes:>{width}} × {group.told}", "red", " " * (width + 3))
+    if (more := len(groups) - MOST_ERRORS) > 0:
+        put_wrapped(f"{count(more, 'further error')}: evaltower episodes {run} --failed")
+
+
 def _put_tasks(table: TaskTable) -> None:
     """One metric by task, then its mean over episodes and over tasks."""
+    names = task_names(line.task for line in table.tasks)
     means = [("every episode alike", table.pooled), ("every task alike", table.macro)]
     put_table(
         [f"{labelled(table.metric)} by task", "mean", "95 % interval", "n", "without it"],
         [
-            *([line.task, *_cells(line.estimate), lacking(line.missing)] for line in table.tasks),
+            *([names[line.task], *_cells(line.estimate), lacking(line.missing)] for line in table.tasks),
             *([name, *_cells(found), ""] for name, found in means),
         ],
     )

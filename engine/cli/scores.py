@@ -10,7 +10,7 @@ from engine.cli.output import Cell, put, put_table, put_wrapped
 from engine.figures import count
 from engine.report.words import score_in_words
 from engine.store.scores import Measured
-from engine.store.scoring_tally import not_judged_in_words, use_in_words
+from engine.store.scoring_tally import hidden_scores, not_judged_in_words, use_in_words
 from engine.text import cut
 
 if TYPE_CHECKING:
@@ -49,6 +49,8 @@ def put_scoring(report: ScoringReport, run: str) -> None:
     if report.unmeasured:
         told = ", ".join(f"{metric} in {n}" for metric, n in report.unmeasured.items())
         rows.append(["not measured", told])
+    if report.hidden:
+        rows.append(["hidden", report.hidden_told])
     if report.tally.not_judged:
         rows.append(["not judged", not_judged_in_words(report.tally)])
     if report.degraded:
@@ -100,6 +102,8 @@ def _lines(row: EpisodeRow) -> Iterator[tuple[str, str | None]]:
         colour = None if isinstance(score, Measured) else "yellow"
         by = "" if score.grader_id == score.metric else f" by {score.grader_id}"
         yield f"{score.metric}{by}: {score_in_words(score)}", colour
+    for metric in hidden_scores(row):
+        yield f"{metric}: the graph's own metric of that name counts, and not the score", "yellow"
     failure = row.failure or {}
     if failure.get("stage") in ("collect", "grade"):
         yield f"{failure['stage']}: {failure.get('message', '')}", "yellow"

@@ -12,6 +12,7 @@ from engine.cli.queueing import place_in
 from engine.cli.results import STATUS_COLOURS
 from engine.figures import count
 from engine.store.records import RunStatus, now_iso
+from engine.text import one_line
 
 if TYPE_CHECKING:
     from engine.control.protocol import Control
@@ -134,4 +135,4 @@ def _outcome(report: RunReport) -> str:
     parts = [f"{summary.completed_count}/{count(summary.total_episodes, 'episode')}"]
     if summary.error_count:
         parts.append(f"{summary.error_count} with errors")
-    return " · ".join([*parts, *filter(None, (standing(report), summary.error))])
+    return " · ".join([*parts, *filter(None, (standing(report), one_line(summary.error or "")))])

@@ -13,10 +13,13 @@ from engine.components.bases import (
 )
 from engine.components.context import NodeContext
 from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelField
-from engine.components.errors import OutsideFailure, StopExecution
+from engine.components.errors import OutsideFailure, StopExecution, WrongChoice
 from engine.components.firelist import DynamicFireListNode, FireList, FireSpec
 from engine.components.requirements import (
+    Package,
     Requirement,
+    below,
+    extra,
     foreign_imports,
     needs_module,
     needs_path,
@@ -26,6 +29,7 @@ from engine.components.stage import (
     TRIGGER,
     EvaluateTool,
     ResetTool,
+    SeededStage,
     Stage,
     StageNodeSet,
     StagePanel,
@@ -49,16 +53,21 @@ __all__ = [
     "NodeContext",
     "NodeUIConfig",
     "OutsideFailure",
+    "Package",
     "PortDef",
     "Requirement",
     "ResetTool",
+    "SeededStage",
     "Stage",
     "StageNodeSet",
     "StagePanel",
     "StageTool",
     "StateDef",
     "StopExecution",
+    "WrongChoice",
+    "below",
     "conda_env_python",
+    "extra",
     "foreign_imports",
     "needs_module",
     "needs_path",

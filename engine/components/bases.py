@@ -9,10 +9,11 @@ import os
 import sys
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
-from engine.components.requirements import Requirement
+from engine.components.requirements import Package, Requirement, needs_package
 
 
 @dataclass
@@ -159,6 +160,8 @@ class BaseNodeSet(ABC):
     """A deployable group of node types with one life cycle. See contract ``nodesets.md``.
 
     ``parallelism`` undeclared means ``replicated`` where there is an ``env_panel``, ``shared`` otherwise.
+    ``packages``: what its interpreter has to have beside numpy. ``evaltower check`` looks for them without
+    importing any, and a run that needs one which is not there is refused.
     """
 
     name: ClassVar[str]
@@ -178,6 +181,7 @@ class BaseNodeSet(ABC):
     env: ClassVar[dict[str, str]] = {}
     unchecked: ClassVar[bool] = False
     max_batch: ClassVar[int] = 16
+    packages: ClassVar[tuple[Package, ...]] = ()
     start_deadline_sec: ClassVar[float] = 300.0
     first_reset_deadline_sec: ClassVar[float] = 300.0
     reset_deadline_sec: ClassVar[float] = 120.0
@@ -191,12 +195,22 @@ class BaseNodeSet(ABC):
         return []
 
     def requirements(self) -> list[Requirement]:
-        """What it needs of the machine, and whether that is there; ``evaltower doctor`` asks, in a process
-        under ``server_python``, so that it may import what it likes."""
-        return []
+        """What it needs of the machine, and whether that is there: its packages, and what a subclass adds.
+
+        ``evaltower doctor`` asks, in a process under ``server_python``, so that it may import what it likes.
+        """
+        return [needs_package(package) for package in self.packages]
 
     async def initialize(self, **kwargs: Any) -> None:
-        """Load what is heavy. Runs in the host, before its address is reported."""
+        """Load what is heavy. Runs in the host, before its address is reported.
+
+        If not overridden: ImportError, in one sentence, where a package is missing that is always needed.
+        """
+        for package in self.packages:
+            if not package.when and not any(map(find_spec, package.modules)):
+                raise ImportError(
+                    f"{self.name} needs {package.name}, which {sys.executable} lacks: {package.remedy}"
+                )
 
     async def shutdown(self) -> None:
         """Release it."""

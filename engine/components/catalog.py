@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
+from engine.components.requirements import Package
 from engine.graph.model import Node, Port, Ports
 
 Positive = Annotated[int, Meta(ge=1)]
@@ -55,10 +56,11 @@ class NodesetManifest(Struct, frozen=True, kw_only=True):
     """A nodeset's declarations, by the names of its class attributes, and where it was found.
 
     ``path`` is the file or folder; ``origin`` the kind of root (overlay, workspace, package, builtin);
-    ``panel`` ``{name, display_name, fields[], actions[]}``; ``containers`` definitions as in a graph file;
-    ``graphs`` the saved graphs beside it; ``workspaces`` where else its ``workspace.…`` imports may lie.
+    ``panel`` ``{name, display_name, fields[], actions[], only_fields}``; ``containers`` definitions as in a
+    graph file; ``graphs`` the saved graphs beside it; ``workspaces`` where else its ``workspace.…`` imports
+    may lie.
     ``server_image``: AgentCanvas runs it in this Docker image, so that here it can only be borrowed.
-    ``has_requirements``: it can say what it needs of the machine.
+    ``has_requirements``: it can say what it needs of the machine beside its ``packages``.
     """
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$")]
@@ -84,6 +86,7 @@ class NodesetManifest(Struct, frozen=True, kw_only=True):
     first_reset_deadline_sec: Seconds = 300.0
     reset_deadline_sec: Seconds = 120.0
     has_requirements: bool = False
+    packages: tuple[Package, ...] = ()
     panel: dict[str, Any] | None = None
     containers: tuple[dict[str, Any], ...] = ()
     tools: dict[str, ToolManifest] = {}

@@ -131,6 +131,7 @@ def _panel(where: str, panel: Any) -> dict[str, Any] | None:
         "display_name": panel.display_name or name,
         "fields": [asdict(field) for field in panel.fields],
         "actions": [asdict(action) for action in panel.actions],
+        "only_fields": panel.only_fields is True,
     }
 
 

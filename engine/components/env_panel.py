@@ -42,6 +42,7 @@ class EnvPanelInfo:
     display_name: str
     fields: list[dict[str, Any]]
     actions: list[dict[str, Any]]
+    only_fields: bool = False
 
 
 class BaseEnvPanel(ABC):
@@ -50,13 +51,15 @@ class BaseEnvPanel(ABC):
     The run calls ``on_field_change`` for each selector in order, then ``seed`` (int), then ``episode_index``
     (int); ``on_action("play", {})`` commits and must answer ``{"ok": True}``, else its ``error`` ends the
     episode; ``on_load()`` answers ``{"current_episode": {episode_id, scene_id, instruction, ...},
-    "step_budget": int?}``. Unknown fields are ignored.
+    "step_budget": int?}``. Unknown fields are ignored; with ``only_fields``, which says that ``fields`` are
+    all that there are, a run that selects another is refused before it starts.
     """
 
     name: ClassVar[str]
     display_name: ClassVar[str] = ""
     fields: ClassVar[list[EnvPanelField]] = []
     actions: ClassVar[list[EnvPanelAction]] = []
+    only_fields: ClassVar[bool] = False
 
     _context: ClassVar[dict[str, Any]] = {}
 
@@ -66,6 +69,7 @@ class BaseEnvPanel(ABC):
             display_name=self.display_name or self.name,
             fields=[asdict(f) for f in self.fields],
             actions=[asdict(a) for a in self.actions],
+            only_fields=self.only_fields,
         )
 
     @abstractmethod

@@ -13,6 +13,14 @@ class StopExecution(Exception):
         self.reason = reason
 
 
+class WrongChoice(Exception):
+    """Raised by a node that cannot play what was selected or configured: the episode ends as class
+    ``config``.
+
+    The message names the selector or the field of the config, and what it may be.
+    """
+
+
 class NodeRaised(Exception):
     """A node's ``forward`` raised. ``summary``: ``Type: message``; ``trace``: the traceback, maybe remote."""
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
 import shutil
 import sys
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Iterator
 
@@ -25,9 +26,63 @@ class Requirement:
     remedy: str = ""
 
 
-def needs_module(name: str, remedy: str) -> Requirement:
+@dataclass(frozen=True)
+class Package:
+    """A Python module that a nodeset imports (of several, any one), and the command that brings it.
+
+    ``when``: it is needed only where these fields, as the graph's nodes have them or as they are selected,
+    match these patterns, each as a whole; what is not set is "". ``only_for`` says the same in words.
+    ``beside``: where it may lie other than on the interpreter's path, see :func:`below`.
+    """
+
+    modules: tuple[str, ...]
+    remedy: str
+    when: dict[str, str] = field(default_factory=dict)
+    only_for: str = ""
+    beside: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.modules, str) or not self.modules:
+            raise TypeError(f"a Package's modules are a tuple of names, not {self.modules!r}")
+        for pattern in self.when.values():
+            re.compile(pattern)
+
+    @property
+    def name(self) -> str:
+        return " or ".join(self.modules)
+
+    @property
+    def told(self) -> str:
+        """As ``evaltower doctor`` calls it."""
+        return _only(f"module {self.name}", self.only_for)
+
+    def wanted_by(self, settings: dict[str, object]) -> bool:
+        """Whether it is needed where the fields have these values."""
+        found = {name: settings.get(name) for name in self.when}
+        texts = {name: "" if value is None else str(value).strip() for name, value in found.items()}
+        return all(re.fullmatch(pattern, texts[name]) for name, pattern in self.when.items())
+
+    def search(self) -> None:
+        """Have imports look where it may lie."""
+        folder = below(self.beside) if self.beside else ""
+        if folder and folder not in sys.path:
+            sys.path.append(folder)
+
+
+def extra(name: str, variable: str) -> str:
+    """The remedy for what one of Evaltower's own extras brings."""
+    return f"pip install 'evaltower[{name}]', or set {variable} to an interpreter that has it"
+
+
+def below(place: str, *parts: str) -> str:
+    """A path of VARIABLE/folder: below the folder that the variable names, or the current one."""
+    variable, _, folder = place.partition("/")
+    return os.path.join(os.environ.get(variable) or os.getcwd(), *filter(None, [folder]), *parts)
+
+
+def needs_module(name: str, remedy: str, only_for: str = "") -> Requirement:
     """A Python module that can really be imported: many an installed one lacks what it stands on."""
-    what = f"module {name}"
+    what = _only(f"module {name}", only_for)
     try:
         module = importlib.import_module(name)
     except BaseException as error:  # whatever a foreign module does instead of being imported
@@ -36,28 +91,52 @@ def needs_module(name: str, remedy: str) -> Requirement:
     return Requirement(what, True, version if isinstance(version, str) else "there")
 
 
+def needs_package(package: Package) -> Requirement:
+    """The first of its modules that can be imported; else why its first cannot be."""
+    package.search()
+    tried = [needs_module(name, package.remedy, package.only_for) for name in package.modules]
+    return next((found for found in tried if found.met), tried[0])
+
+
 def needs_path(what: str, path: str | os.PathLike[str], remedy: str) -> Requirement:
     """A file or folder."""
     there = Path(path).exists()
     return Requirement(what, there, os.fspath(path) if there else f"{os.fspath(path)} is not there", remedy)
 
 
-def needs_program(names: list[str], remedy: str) -> Requirement:
+def needs_program(names: list[str], remedy: str, only_for: str = "") -> Requirement:
     """A program on the PATH: the first of ``names`` that there is."""
     found = next(filter(None, map(shutil.which, names)), None)
-    return Requirement(f"program {names[0]}", found is not None, found or "not on the PATH", remedy)
+    what = _only(f"program {names[0]}", only_for)
+    return Requirement(what, found is not None, found or "not on the PATH", remedy)
+
+
+def _only(what: str, only_for: str) -> str:
+    return f"{what}, for {only_for} alone" if only_for else what
 
 
 @contextmanager
-def foreign_imports() -> Iterator[None]:
-    """Around the imports of a library that may be missing: ImportError in one line, with the remedy."""
+def foreign_imports(*packages: Package) -> Iterator[None]:
+    """Around the imports of libraries that may be missing: ImportError in one line, with the remedy."""
+    for package in packages:
+        package.search()
     try:
         yield
     except ImportError as error:
-        raise ImportError(f"{error}, for {sys.executable}: `evaltower doctor` says what is missing") from None
+        top = (error.name or "").partition(".")[0]
+        missing = [package for package in packages if top in package.modules] or packages
+        remedies = "; ".join(dict.fromkeys(package.remedy for package in missing))
+        hint = "`evaltower doctor` says what is missing"
+        told = f"{remedies}; {hint}" if remedies else hint
+        raise ImportError(f"{error}, for {sys.executable}: {told}") from None
+
+
+HOST_MODULES = ("aiohttp", "msgspec", "numpy")
+"""What every nodeset's interpreter has to have, to host one."""
 
 
 def needs_host() -> list[Requirement]:
-    """What every nodeset's interpreter has to have, to host one."""
-    modules = ("aiohttp", "msgspec", "numpy")
-    return [needs_module(name, f"{sys.executable} -m pip install {' '.join(modules)}") for name in modules]
+    return [
+        needs_module(name, f"{sys.executable} -m pip install {' '.join(HOST_MODULES)}")
+        for name in HOST_MODULES
+    ]

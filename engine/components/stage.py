@@ -10,11 +10,14 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from engine.components.bases import BaseCanvasNode, BaseNodeSet, PortDef
-from engine.components.env_panel import BaseEnvPanel, EnvPanelAction
+from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelField
 
 logger = logging.getLogger(__name__)
 
 TRIGGER = PortDef("trigger", "ANY", "anything; only its arrival counts", optional=True)
+
+
+_EPISODE = EnvPanelField("episode_index", "number", "Episode", min=0, step=1)
 
 
 class Stage(ABC):
@@ -57,16 +60,14 @@ class Stage(ABC):
     def number(self, field: str, default: int = 0) -> int:
         """A field of the form as a whole number, 0 or more; ValueError names it."""
         value = self.form.get(field)
-        if value is None or value == "":
-            return default
-        try:
-            whole = int(value)
-            good = not isinstance(value, bool) and whole == float(value) and whole >= 0
-        except (TypeError, ValueError, OverflowError):
-            good = False
-        if not good:
-            raise ValueError(f"{field} {value!r} is not a whole number of at least 0")
-        return whole
+        return default if value is None or value == "" else _whole(field, value, 0)
+
+    def index(self, count: int) -> int:
+        """The field ``episode_index``, of ``count`` episodes; ValueError where there are not so many."""
+        index = self.number("episode_index")
+        if index >= count:
+            raise ValueError(f"episode_index {index} is beyond the last, {count - 1}")
+        return index
 
     def text(self, field: str) -> str:
         """A field of the form as text, empty where nothing was selected."""
@@ -80,6 +81,28 @@ class Stage(ABC):
         if value not in known:
             raise ValueError(f"{field} {value!r} is not one of {', '.join(known)}")
         return value
+
+
+class SeededStage(Stage):
+    """One whose episodes are made from their seeds, so that there is no end to them: 1000 are what ``--all``
+    means here."""
+
+    def options(self, field: str) -> list[str]:
+        return ["default"] if field == "split" else []
+
+    def episode_counts(self) -> dict[str, int]:
+        return {"default": 1000}
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    try:
+        whole = int(value)
+        good = not isinstance(value, bool) and whole == float(value) and whole >= least
+    except (TypeError, ValueError, OverflowError):
+        good = False
+    if not good:
+        raise ValueError(f"{name} {value!r} is not a whole number of at least {least}")
+    return whole
 
 
 class StagePanel(BaseEnvPanel):
@@ -114,6 +137,9 @@ class StagePanel(BaseEnvPanel):
             self._stage.set_up()
         except (ImportError, ValueError) as error:
             return {"ok": False, "error": str(error)}
+        except FileNotFoundError as error:
+            told = f"there is no {error.filename}" if error.filename else str(error)
+            return {"ok": False, "error": f"{told}: `evaltower doctor` says what {self.name} needs"}
         except Exception as error:
             logger.warning("%s: setting up an episode failed", self.name, exc_info=True)
             return {"ok": False, "error": f"{type(error).__name__}: {error}"}
@@ -131,6 +157,10 @@ class StageTool(BaseCanvasNode):
     def __init__(self, stage: Any) -> None:
         super().__init__()
         self.stage = stage
+
+    def number(self, name: str, least: int = 0) -> int:
+        """A whole number of the node's config; ValueError names it."""
+        return _whole(f"config {name}", self.config[name], least)
 
 
 class ResetTool(StageTool):
@@ -162,15 +192,35 @@ class EvaluateTool(StageTool):
 
 
 class StageNodeSet(BaseNodeSet):
-    """An environment of one stage a process."""
+    """An environment of one stage a process. ``fields``: what its panel asks for, with ``episode_index`` in
+    any case; ``only_fields``: that is all that can be selected; ``title``: the panel's name for people."""
 
     parallelism = "replicated"
     stage_class: ClassVar[type[Stage]]
     tool_classes: ClassVar[tuple[type[StageTool], ...]]
     metrics: ClassVar[tuple[str, ...]] = ()
+    title: ClassVar[str] = ""
+    fields: ClassVar[tuple[EnvPanelField, ...]] = ()
+    only_fields: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if cls.fields and "env_panel" not in vars(cls):
+            fields = {field.name: field for field in (_EPISODE, *cls.fields)}
+            fields[_EPISODE.name] = fields.pop(_EPISODE.name)  # the last
+            own: dict[str, Any] = {
+                "name": cls.name,
+                "display_name": cls.title,
+                "fields": list(fields.values()),
+                "only_fields": cls.only_fields,
+            }
+            cls.env_panel = type(f"{cls.__name__}Panel", (StagePanel,), own)
 
     def __init__(self) -> None:
         self.stage = self.stage_class()
+
+    async def initialize(self, **kwargs: Any) -> None:
+        """Nothing: each episode says what it lacks."""
 
     def get_tools(self) -> list[BaseCanvasNode]:
         return [tool(self.stage) for tool in self.tool_classes]

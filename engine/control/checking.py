@@ -92,10 +92,16 @@ def borrow(catalog: Catalog, servers: Mapping[str, str], workers: int = 1) -> tu
     ]
 
 
-def prepare(catalog: Catalog, graph: str | Mapping[str, Any], root: Path, called: str = "") -> Prepared:
+def prepare(
+    catalog: Catalog,
+    graph: str | Mapping[str, Any],
+    root: Path,
+    called: str = "",
+    selected: Sequence[Mapping[str, Any]] = (),
+) -> Prepared:
     """Read and check a graph: a file, a name, or the graph itself, ``called`` so where it has no name.
 
-    NotFoundError where there is none.
+    ``selected``: what its episodes select, where that is known. NotFoundError where there is none.
     """
     try:
         if isinstance(graph, Mapping):
@@ -113,7 +119,7 @@ def prepare(catalog: Catalog, graph: str | Mapping[str, Any], root: Path, called
         *model_problems(root, loaded),
         *selection_warnings(loaded, catalog),
     ]
-    missing, unmet, others = unmet_needs(loaded, catalog, problems)
+    missing, unmet, others = unmet_needs(loaded, catalog, problems, selected)
     name = name or loaded.name or (called if isinstance(graph, Mapping) else "") or Path(source).stem
     return Prepared(name, source, loaded, others, nodesets, missing, unmet)
 

@@ -8,7 +8,6 @@ import platform
 import shutil
 import signal
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import psutil
@@ -16,6 +15,7 @@ import psutil
 from engine.components.catalog import Catalog, NodesetManifest
 from engine.components.requirements import Requirement
 from engine.control.doctor_cluster import examine_cluster
+from engine.control.doctor_extras import extras, installed, packages_of
 from engine.control.reports import DoctorItem
 from engine.hosting.asking import ask_requirements
 from engine.scheduling.ledger import own_backends
@@ -27,7 +27,6 @@ MB = 1 << 20
 LOW_DISK_MB = 1024
 LOW_RAM_MB = 1024
 PACKAGES = ("evaltower", "aiohttp", "click", "httpx", "msgspec", "numpy", "pillow", "psutil", "rich", "scipy")
-EXTRAS = {"gymnasium": "gym", "minigrid": "gym", "torch": "torch"}
 
 
 def examine(root: Path, catalog: Catalog, *, cluster: bool = False) -> list[DoctorItem]:
@@ -36,7 +35,7 @@ def examine(root: Path, catalog: Catalog, *, cluster: bool = False) -> list[Doct
     return [
         _python(),
         _packages(),
-        _extras(),
+        *extras(),
         _processes(),
         _machine(),
         _gpus(),
@@ -45,6 +44,7 @@ def examine(root: Path, catalog: Catalog, *, cluster: bool = False) -> list[Doct
         _backends(root),
         _terminal(),
         *_nodesets(catalog),
+        *packages_of(catalog),
         *_profiles(root),
         *examine_cluster(root, submit=cluster),
         _runs(root),
@@ -55,15 +55,8 @@ def _python() -> DoctorItem:
     return DoctorItem(name="python", state="ok", detail=f"{platform.python_version()} at {sys.executable}")
 
 
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
 def _packages() -> DoctorItem:
-    found = {package: _version(package) for package in PACKAGES}
+    found = {package: installed(package) for package in PACKAGES}
     missing = [package for package, number in found.items() if number is None]
     detail = ", ".join(f"{package} {number}" for package, number in found.items() if number)
     if missing:
@@ -74,13 +67,6 @@ def _packages() -> DoctorItem:
             remedy="pip install .",
         )
     return DoctorItem(name="packages", state="ok", detail=detail)
-
-
-def _extras() -> DoctorItem:
-    told = [
-        f"{package} {_version(package) or f'absent (extra {extra})'}" for package, extra in EXTRAS.items()
-    ]
-    return DoctorItem(name="extras", state="ok", detail=", ".join(told))
 
 
 def _processes() -> DoctorItem:

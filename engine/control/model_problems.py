@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from engine.control.reach import ELSEWHERE, only_here
 from engine.graph.expand import expand
 from engine.graph.model import Graph, Node, Problem
 from engine.graph.names import node_name
@@ -25,6 +26,27 @@ def model_problems(root: Path, graph: Graph) -> list[Problem]:
     nodes = expand(graph).graph.nodes
     found = (_problem(node, profiles) for node in nodes if node.type == "llmCall")
     return [problem for problem in found if problem is not None]
+
+
+def keys_out_of_reach(root: Path, graph: Graph, caller_secrets: Collection[str]) -> list[Problem]:
+    """Keys that nodes need for their models, which the caller has set, and this process, the backend, has
+    not."""
+    try:
+        profiles = read_settings(root).profiles
+    except SettingsError:  # told by model_problems
+        return []
+    lacking = {
+        problem.where: profiles[pick(profiles, asked_for(node.config)[0])].api_key_env
+        for node in expand(graph).graph.nodes
+        if node.type == "llmCall"
+        and (problem := _problem(node, profiles)) is not None
+        and problem.code == "no-api-key"
+    }
+    return [
+        Problem("no-api-key", where, only_here(variable), ELSEWHERE)
+        for where, variable in lacking.items()
+        if variable in caller_secrets
+    ]
 
 
 def _problem(node: Node, profiles: Mapping[str, Profile]) -> Problem | None:

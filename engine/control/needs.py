@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal
 
-from engine.components.catalog import Catalog, nodeset_of
+from engine.components.catalog import Catalog, NodesetManifest, nodeset_of
 from engine.components.checking import needed_nodesets
+from engine.components.packages import absent_packages
+from engine.components.requirements import Package
 from engine.control.reports import Missing
 from engine.graph.expand import expand
 from engine.graph.model import Graph, Problem
@@ -15,19 +18,23 @@ from engine.models.profiles import asked_for
 
 
 def unmet_needs(
-    graph: Graph, catalog: Catalog, problems: Sequence[Problem]
+    graph: Graph, catalog: Catalog, problems: Sequence[Problem], selected: Sequence[Mapping[str, Any]] = ()
 ) -> tuple[list[Missing], list[Problem], list[Problem]]:
     """(What is missing, the problems that say no more than that, the other problems).
 
-    A nodeset whose interpreter or image is not here counts as missing. A tool that an installed nodeset does
-    not have is another problem, too: graph and nodeset do not fit.
+    ``selected``: what the episodes select, where that is known. A nodeset whose interpreter or image is not
+    here counts as missing, and so do the packages that its interpreter lacks. A tool that an installed
+    nodeset does not have is another problem, too: graph and nodeset do not fit.
     """
     missing: dict[tuple[str, str], Missing] = {}
     said: list[Problem] = []
     by_place = {(problem.code, problem.where): problem for problem in problems}
 
-    def miss(kind: Literal["nodeset", "tool", "profile"], name: str, wanted: str, remedy: str) -> None:
-        found = missing.setdefault((kind, name), Missing(kind=kind, name=name, remedy=remedy))
+    def miss(
+        kind: Literal["nodeset", "tool", "profile", "package"], name: str, wanted: str, remedy: str
+    ) -> None:
+        place = remedy if kind == "package" else ""  # of a package: each interpreter that lacks it
+        found = missing.setdefault((kind, name + place), Missing(kind=kind, name=name, remedy=remedy))
         found.wanted += [wanted] if wanted not in found.wanted else []
 
     for node in expand(graph).graph.nodes:
@@ -48,4 +55,30 @@ def unmet_needs(
                     kind="nodeset", name=name, remedy=f"{problem.message}: {problem.remedy}"
                 )
                 said.append(problem)
+    startable = [
+        found
+        for name in needed_nodesets(graph)
+        if (found := catalog.nodesets.get(name)) and found.origin != "server"
+        if ("nodeset", name) not in missing
+    ]
+    wanted = [(found, list(_packages(graph, found, selected))) for found in startable]
+    for found, package in absent_packages(wanted):
+        python = found.server_python or sys.executable
+        miss("package", package.name, found.name, f"{python} lacks it: {package.remedy}")
+        told = f"needs {package.name}, which {python} lacks"
+        said.append(Problem("no-package", f"nodeset {found.name!r}", told, package.remedy))
     return list(missing.values()), said, [problem for problem in problems if problem not in said]
+
+
+def _packages(
+    graph: Graph, manifest: NodesetManifest, selected: Sequence[Mapping[str, Any]]
+) -> Iterator[Package]:
+    """Those that the nodeset needs to play the graph, for any of the episodes."""
+    configs: dict[str, object] = {}
+    for node in expand(graph).graph.nodes:
+        if tool := manifest.tools.get(node.type):
+            configs.update({**tool.default_config, **node.config})
+    episodes = selected if manifest.panel is not None and selected else [{}]
+    for package in manifest.packages:
+        if any(package.wanted_by({**configs, **own}) for own in episodes):
+            yield package

@@ -11,6 +11,7 @@ from typing import Any
 from engine.components.catalog import environment_of
 from engine.components.checking import needed_nodesets
 from engine.control import checking, hook_trust
+from engine.control.model_problems import keys_out_of_reach
 from engine.control.reports import (
     NOTHING_MORE,
     NotFoundError,
@@ -21,7 +22,7 @@ from engine.control.reports import (
 )
 from engine.control.requests import dependency_problems, request_problems, unused_servers
 from engine.control.scoring import chosen_scoring, out_of_reach, problems_of
-from engine.control.selections import selection_problems
+from engine.control.selections import selection_problems, selections, unknown_selections
 from engine.graph.model import Problem
 from engine.graph.read import dump_graph
 from engine.scheduling.need import Scheduling
@@ -53,7 +54,8 @@ def plan_run(root: Path, request: StartRequest) -> RunPlan:
     catalog, unlent = checking.borrow(catalog, request.servers, max(request.worker_count, 1))
     problems += [*unknown, *unlent]
     try:
-        prepared = checking.prepare(catalog, request.graph or request.graph_name, root, request.graph_name)
+        graph, selected = request.graph or request.graph_name, selections(request)
+        prepared = checking.prepare(catalog, graph, root, request.graph_name, selected)
     except NotFoundError as error:
         problems.append(Problem("no-such-graph", "graph", str(error)))
         raise RefusedError(problems) from None
@@ -63,6 +65,8 @@ def plan_run(root: Path, request: StartRequest) -> RunPlan:
     if prepared.graph is not None:
         problems += unused_servers(request.servers, needed_nodesets(prepared.graph))
         problems += selection_problems(prepared.graph, catalog, request)
+        problems += unknown_selections(prepared.graph, environment_of(prepared.nodesets), request)
+        problems += keys_out_of_reach(root, prepared.graph, request.caller_secrets)
     if prepared.graph is None or problems:
         raise RefusedError(problems)
     saved = dump_graph(prepared.graph)

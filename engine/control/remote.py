@@ -21,12 +21,12 @@ from engine.control.queue_reports import (
     ResourcesReport,
     ServerReport,
 )
+from engine.control.reach import set_here
 from engine.control.reader import Reader
 from engine.control.reports import NOTHING_MORE, RefusedError, Sources, StartRequest, VerifyReport
 from engine.control.scoring import NOT_SCORED, checked_beside
 from engine.graph.model import Problem
 from engine.scheduling.need import Priority
-from engine.scoring.secrets import set_in
 
 _EVAL = "/api/eval/v2"
 _SYSTEM = "/api/system"
@@ -52,7 +52,9 @@ class RemoteControl(Reader):
         self._caller = caller
 
     def start(self, request: StartRequest) -> str:
-        return self._post(f"{_EVAL}/start", _with_secrets(_whole(self.root, request)), _Started).run_id
+        return self._post(
+            f"{_EVAL}/start", _with_secrets(self.root, _whole(self.root, request)), _Started
+        ).run_id
 
     def cancel(self, run: str, grace_sec: float | None = None) -> CancelReport:
         return self._post(f"{self._run(run)}/cancel", {"grace_sec": grace_sec}, CancelReport)
@@ -63,7 +65,7 @@ class RemoteControl(Reader):
     def rescore(
         self, run: str, scoring: Mapping[str, Any] | None = None, caller_secrets: Collection[str] = ()
     ) -> None:
-        told = {"scoring": scoring, "caller_secrets": [*caller_secrets, *set_in()]}
+        told = {"scoring": scoring, "caller_secrets": [*caller_secrets, *set_here(self.root)]}
         self._post(f"{self._run(run)}/rescore", told)
 
     def delete(self, run: str) -> None:
@@ -115,7 +117,9 @@ class RemoteControl(Reader):
         return self._post(f"{_NODESETS}/{quote(nodeset, safe='')}/unload", {}, ServerReport)
 
     def play(self, request: StartRequest) -> str:
-        return self._post(f"{_EVAL}/play", _with_secrets(_whole(self.root, request)), _Started).run_id
+        return self._post(
+            f"{_EVAL}/play", _with_secrets(self.root, _whole(self.root, request)), _Started
+        ).run_id
 
     def play_state(self, run: str) -> PlayReport:
         return self._get(self._play(run), PlayReport)
@@ -160,9 +164,10 @@ def open_remote(root: Path) -> Iterator[RemoteControl]:
         yield RemoteControl(root, caller)
 
 
-def _with_secrets(request: StartRequest) -> StartRequest:
-    """The request, and the names of the secrets that are set here: the run has the backend's, not these."""
-    return msgspec.structs.replace(request, caller_secrets=[*request.caller_secrets, *set_in()])
+def _with_secrets(root: Path, request: StartRequest) -> StartRequest:
+    """The request, and the names of the secrets and keys that are set here: the run has the backend's, not
+    these."""
+    return msgspec.structs.replace(request, caller_secrets=[*request.caller_secrets, *set_here(root)])
 
 
 def _whole(root: Path, request: StartRequest) -> StartRequest:

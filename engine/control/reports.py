@@ -86,10 +86,10 @@ class StartRequest(EvalRequest, kw_only=True):
     its card. gpus: UUIDs or labels of the cards to give it, all of them; [] is one of the scheduler's choice.
     depends_on: runs that must complete first. on: "" is this machine, else a cluster, ``slurm`` or
     ``slurm:PARTITION``; nodes: over so many of its nodes the run is split, with ``worker_count`` workers on
-    each. scoring: see scoring.md; {} is what the file beside the saved
-    graph says, where there is one. caller_secrets: those that are set where the caller stands, by the names
-    of their variables; one of them that the run needs and would not have is a reason against the start.
-    trust_hooks: the graph's hooks may run their commands, now and later. The last three are those of Sources.
+    each. scoring: see scoring.md; {} is what the file beside the saved graph says, where there is one.
+    caller_secrets: those, and keys of models, that are set where the caller stands, by the names of their
+    variables; one of them that the run needs and would not have is a reason against the start. trust_hooks:
+    the graph's hooks may run their commands, now and later. The last three are those of Sources.
     """
 
     graph: dict[str, Any] | None = None
@@ -129,10 +129,11 @@ class NodesetUse(msgspec.Struct, kw_only=True):
 class Missing(msgspec.Struct, kw_only=True):
     """Something that a graph needs and that is not installed. name: of a profile, "" for the active one.
 
-    wanted: the node types that a nodeset would provide; the nodes that ask for a tool or a profile.
+    wanted: the node types that a nodeset would provide; the nodes that ask for a tool or a profile; the
+    nodesets whose interpreter lacks a package.
     """
 
-    kind: Literal["nodeset", "tool", "profile"]
+    kind: Literal["nodeset", "tool", "profile", "package"]
     name: str
     wanted: list[str] = []
     remedy: str = ""

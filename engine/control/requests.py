@@ -8,15 +8,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from engine.control.reports import Sources, StartRequest
+from engine.control.selections import SET_BY_THE_RUN
 from engine.graph.model import Problem
+from engine.limits import LIMITS, MOST_EPISODES
 from engine.store.records import identity_of
 from engine.store.rundir import RUN_ID
 from engine.store.runs import RunNotFoundError, find_run
 
-MOST_WORKERS, MOST_NODES, MOST_EPISODES, MOST_MB = 4096, 1024, 10**7, 1e7
 _PARTITION = re.compile(r"[\w.-]+(,[\w.-]+)*")
 LONGEST_LABEL = 100
-"""Beyond these a number is a slip, and would only be found out by what it costs."""
 
 
 def request_problems(request: StartRequest) -> list[Problem]:
@@ -64,13 +64,9 @@ def dependency_problems(root: Path, wanted: Iterable[str]) -> tuple[list[str], l
 
 def _selector_problems(request: StartRequest) -> list[Problem]:
     """Fields that a run sets itself: a selector of that name would be overwritten in silence."""
-    own = {
-        "seed": "use --seed (seed), from which every episode's seed comes",
-        "episode_index": "use --episodes",
-    }
     return [
         _problem(f"selectors.{name}", "is set by the run, for each episode", remedy)
-        for name, remedy in own.items()
+        for name, remedy in SET_BY_THE_RUN.items()
         if name in request.selectors
     ]
 
@@ -98,46 +94,20 @@ def _cluster_problems(request: StartRequest) -> list[Problem]:
 
 
 def _number_problems(request: StartRequest) -> list[Problem]:
-    whole: dict[str, tuple[int | None, int, int]] = {
-        "worker_count": (request.worker_count, 1, MOST_WORKERS),
-        "nodes": (request.nodes, 1, MOST_NODES),
-        "episode_count": (request.episode_count, 1, MOST_EPISODES),
-        "start_episode_index": (request.start_episode_index, 0, MOST_EPISODES),
-        "retries": (request.retries, 0, 1000),
-        "repeats": (request.repeats, 1, 10_000),
-        "step_budget": (request.step_budget, 1, 10**9),
-        "seed": (request.seed, -(2**63), 2**63 - 1),
-    }
-    if request.episode_count == -1:
-        del whole["episode_count"]
-    seconds = {
-        "per_step_budget_sec": request.per_step_budget_sec,
-        "timeout_sec": request.timeout_sec,
-        "until_width": request.until_width,
-    }
-    problems = [
-        _problem(field, f"is {_short(value)}", f"it must be {_between(field, low, high)}")
-        for field, (value, low, high) in whole.items()
-        if value is not None and not low <= value <= high
-    ]
-    problems += [
-        _problem(field, f"is {value}", "it must be above 0")
-        for field, value in seconds.items()
-        if value is not None and not 0 < value < float("inf")
-    ]
-    vram = request.marginal_vram_mb
-    if vram is not None and not 0 <= vram <= MOST_MB:
-        remedy = f"it must be 0 (no GPU) to {MOST_MB:.0f} MB, or left out"
-        problems.append(_problem("marginal_vram_mb", f"is {vram:g}", remedy))
+    problems = []
+    for field, limit in LIMITS.items():
+        value = getattr(request, field)
+        every = field == "episode_count" and value == -1
+        if value is not None and not every and not limit.takes(value):
+            more = ", or -1 for all" if field == "episode_count" else ""
+            problems.append(_problem(field, f"is {_short(value)}", f"it must be {limit.described}{more}"))
     return problems
 
 
-def _between(field: str, low: int, high: int) -> str:
-    return f"{low} to {high}" + (", or -1 for all" if field == "episode_count" else "")
-
-
-def _short(value: int) -> str:
+def _short(value: float) -> str:
     """A number as it is, if anybody could read it."""
+    if isinstance(value, float):
+        return f"{value:g}"
     return str(value) if abs(value) < 10**30 else "a number of more than 30 digits"
 
 

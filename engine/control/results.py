@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import msgspec
 
@@ -10,6 +11,7 @@ from engine.control.reports import NotFoundError
 from engine.scoring.asked import wants_verdicts
 from engine.statistics.aggregate import aggregate
 from engine.statistics.budget import HEADLINES, Headline, budget_of, headline, headline_metric
+from engine.statistics.error_groups import ErrorGroup, error_groups, nothing_measured
 from engine.statistics.intervals import Estimate
 from engine.statistics.repeats import Repeats, repeats
 from engine.statistics.rows import column, settle
@@ -22,13 +24,14 @@ from engine.store.runs import read_row_lines, view_run
 class Results(msgspec.Struct, kw_only=True):
     """``headline``: the metric that stands for the run, or why it is withheld. ``metrics``: all, over what
     completed. ``tasks``: the headline's metric by task, where there are several. ``repeats``: its pass rates,
-    where it is 0 or 1 and episodes were repeated.
+    where it is 0 or 1 and episodes were repeated. ``errors``: of the episodes, the commonest first.
     """
 
     headline: Headline
     metrics: dict[str, Estimate]
     tasks: TaskTable | None = None
     repeats: Repeats | None = None
+    errors: list[ErrorGroup] = []
 
 
 def results_of(run: RunDir, metric: str | None = None) -> Results:
@@ -48,14 +51,17 @@ def results_of(run: RunDir, metric: str | None = None) -> Results:
     named = {name for row in rows for name in row.measures}  # also what was never finite
     name = metric or headline_metric([*metrics, *sorted((named | wanted) - metrics.keys())]) or HEADLINES[0]
     planned = _planned_by_task(view.spec.eval) if view.spec else {}
+    errors = error_groups(rows)
+    found = headline(lines, name, view.head.total_episodes, budget_of(view.spec.scoring if view.spec else {}))
+    if rows and all(row.status == "error" for row in rows):
+        found = replace(found, withheld=nothing_measured(errors))
     several = len(planned.keys() | {row.task for row in rows}) > 1
     return Results(
-        headline=headline(
-            lines, name, view.head.total_episodes, budget_of(view.spec.scoring if view.spec else {})
-        ),
+        headline=found,
         metrics=metrics,
         tasks=task_table(lines, name, planned) if several else None,
         repeats=_repeats(rows, name),
+        errors=errors,
     )
 
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from engine.components.roots import SCORING_SUFFIX
+from engine.control.reach import ELSEWHERE, only_here
 from engine.control.reports import Missing, RefusedError, ScoringUse
 from engine.graph.model import Problem
-from engine.models.errors import ProfileError
+from engine.models.api_key import ApiKey
+from engine.models.errors import KeyMissing, ProfileError
 from engine.models.profiles import pick
 from engine.scoring.graders import make_grader
+from engine.scoring.graders.shell import CommandGrader
 from engine.scoring.reading import read_scoring, scoring_problems
 from engine.scoring.secrets import FILE, Secrets, SecretsError, variable
 from engine.scoring.spec import ScoringError, ScoringSpec
@@ -23,6 +28,9 @@ from engine.store.settings import SettingsError, read_settings
 
 NOT_SCORED: dict[str, Any] = {"graders": []}
 """A request that says this is not scored as the file beside its graph says."""
+
+EXAMPLE = '{"graders": [{"id": "steps"}]}'
+_KINDS = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
 
 
 def beside(graph: str | Path) -> Path:
@@ -33,12 +41,16 @@ def beside(graph: str | Path) -> Path:
 def read_scoring_file(path: Path) -> dict[str, Any]:
     """A file's JSON, whose fields are not looked at yet. RefusedError where it is none."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        text = path.read_bytes()
+        found = msgspec.json.decode(text) if text.strip() else None
     except OSError as error:
-        told = error.strerror or str(error)
+        raise RefusedError([Problem("scoring", str(path), f"cannot be read: {error.strerror}")]) from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        told = str(error)
-    raise RefusedError([Problem("scoring", str(path), f"cannot be read: {told}")])
+        raise RefusedError([Problem("scoring", str(path), f"cannot be read: {error}")]) from None
+    if isinstance(found, dict):
+        return found
+    told = f"holds {_KINDS.get(type(found), 'a number')}, and no JSON object" if text.strip() else "is empty"
+    raise RefusedError([Problem("scoring", str(path), told, f"write what is asked for, such as {EXAMPLE}")])
 
 
 def chosen_scoring(asked: Mapping[str, Any], source: str) -> tuple[Mapping[str, Any], Path | None]:
@@ -78,24 +90,22 @@ def warnings_of(root: Path, scoring: Mapping[str, Any]) -> list[Problem]:
     if not scoring:
         return []
     return [
-        Problem("no-secret", where, told, severity="warning")
-        for where, _, told in _lacking(root, read_scoring(scoring))
+        Problem(lack.code, lack.where, lack.told, severity="warning")
+        for lack in _lacking(root, read_scoring(scoring))
     ]
 
 
 def out_of_reach(root: Path, scoring: Mapping[str, Any], caller_secrets: Collection[str]) -> list[Problem]:
-    """Secrets that whoever asks has set, by the names of their variables, and that the run would not have:
-    they were meant to be used."""
+    """Secrets, and keys of judges' models, that whoever asks has set, by the names of their variables, and
+    that the run would not have: they were meant to be used."""
     try:
         lacking = _lacking(root, read_scoring(scoring))
     except ScoringError:
         return []
-    told = "{} is set here, and not for the backend, process {}, whose environment the run has"
-    remedy = f"add {{!r}} to {FILE} (mode 0600), or end the backend and start it where the variable is set"
     return [
-        Problem("no-secret", where, told.format(variable(name), os.getpid()), remedy.format(name))
-        for where, name, _ in lacking
-        if variable(name) in caller_secrets
+        Problem(lack.code, lack.where, only_here(lack.variable), lack.remedy)
+        for lack in lacking
+        if lack.variable in caller_secrets
     ]
 
 
@@ -130,8 +140,19 @@ def described(
         spec = read_scoring(scoring)
     except ScoringError as error:
         return None, [_in(path, problem) for problem in error.problems], []
-    told = [_in(path, problem) for problem in warnings_of(root, scoring)]
+    told = [_in(path, problem) for problem in [*warnings_of(root, scoring), *_left_to_cases(spec)]]
     return _use(path, spec), told, _missing_profiles(root, spec)
+
+
+def _left_to_cases(spec: ScoringSpec) -> list[Problem]:
+    """Graders without a command: only where each case says one do they measure anything."""
+    told = "is empty: only a case that says one (expected.cmd) is graded, and no other is measured"
+    graders = [make_grader(grader) for grader in spec.graders]
+    return [
+        Problem("no-command", f"scoring.graders[{place}].config.cmd", told, "give one", severity="warning")
+        for place, grader in enumerate(graders)
+        if isinstance(grader, CommandGrader) and grader.takes_command and not grader.config.cmd.strip()
+    ]
 
 
 def _use(path: Path, spec: ScoringSpec) -> ScoringUse:
@@ -158,21 +179,66 @@ def _missing_profiles(root: Path, spec: ScoringSpec) -> list[Missing]:
     return list(missing.values())
 
 
-def _lacking(root: Path, spec: ScoringSpec) -> list[tuple[str, str, str]]:
-    """(The field, the name, why there is no such secret) of each that is asked for and not there."""
+@dataclass(frozen=True)
+class _Lack:
+    """What is asked for and not there. where: the first field that asks for it. variable: that would hold it.
+    told: why there is none. remedy: for who has it."""
+
+    code: str
+    where: str
+    variable: str
+    told: str
+    remedy: str
+
+
+def _lacking(root: Path, spec: ScoringSpec) -> list[_Lack]:
+    return [*_secrets_lacking(root, spec), *_keys_lacking(root, spec)]
+
+
+def _secrets_lacking(root: Path, spec: ScoringSpec) -> list[_Lack]:
+    """Each once, however many fields ask for it."""
     secrets = Secrets(root)
     named = [("scoring.trace.auth_secret", spec.trace.auth_secret)]
     named += [
         (f"scoring.sinks[{place}].auth_secret", sink.auth_secret) for place, sink in enumerate(spec.sinks)
     ]
-    found = []
+    told: dict[str, list[tuple[str, str]]] = {}
     for where, name in named:
         try:
             if name and secrets.get(name) is None:
-                found.append((where, name, secrets.missing(name)))
+                told.setdefault(secrets.missing(name), []).append((where, name))
         except SecretsError as error:
-            found.append((where, name, str(error)))
-    return found
+            told.setdefault(str(error), []).append((where, name))
+    return [
+        _Lack("no-secret", fields[0][0], variable(fields[0][1]), why + _also(fields[1:]), _add(fields[0][1]))
+        for why, fields in told.items()
+    ]
+
+
+def _also(fields: Sequence[tuple[str, str]]) -> str:
+    others = ", ".join(where.removeprefix("scoring.") for where, _ in fields)
+    return f"; it stands against {others}, too" if others else ""
+
+
+def _add(name: str) -> str:
+    return f"add {name!r} to {FILE} (mode 0600), or {ELSEWHERE}"
+
+
+def _keys_lacking(root: Path, spec: ScoringSpec) -> list[_Lack]:
+    """Keys of the profiles that judges ask, each once. A profile that is not there is told elsewhere."""
+    profiles = _profiles(root)
+    found: dict[str, _Lack] = {}
+    for place, judge in enumerate(spec.judges):
+        with suppress(ProfileError):
+            name = pick(profiles, judge.profile)
+            where = f"scoring.judges[{place}].profile"
+            try:
+                ApiKey(profiles[name], os.environ)
+            except KeyMissing as error:
+                told = f"profile {name!r}: {error.message}: {error.remedy}"
+                key = profiles[name].api_key_env
+                found.setdefault(name, _Lack("no-api-key", where, key, told, ELSEWHERE))
+    return list(found.values())
 
 
 def _profiles(root: Path) -> Mapping[str, Profile]:

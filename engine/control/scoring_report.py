@@ -16,18 +16,21 @@ from engine.store.records import EpisodeRow, EpisodeWaits, RunStatus
 from engine.store.rundir import RunDir, RunDirError
 from engine.store.runs import read_rows, view_run
 from engine.store.scores import Measured, ScoringTally, Unmeasured
-from engine.store.scoring_tally import scoring_tally
+from engine.store.scoring_tally import hidden_scores, scoring_tally
 
 AT_ITS_END = ("completed", "error")
 """How a run stands that the backend takes up by itself, where that fetches its traces."""
+
+HIDDEN = "the graph's own metric of that name counts; give the grader another config.metric"
 
 
 class ScoringReport(msgspec.Struct, kw_only=True):
     """passed, failed, undecided: episodes with final scores, by their verdict. pending: the others.
     waiting: what each of those waits for that a running process has taken up, the longest wait first.
-    unmeasured: metric → episodes in which it was asked for and not measured. retryable: episodes of which
-    another attempt may measure more. not_collected: episodes whose trace could not be fetched, and that wait
-    for it; degraded: those that were graded without it, as was asked for. tally: what judges did, and did
+    unmeasured: metric → episodes in which it was asked for and not measured. hidden: metric → episodes in
+    which a score is not among the numbers, as the graph's own metric of that name is. retryable: episodes of
+    which another attempt may measure more, or have the trace. not_collected: episodes whose trace could not
+    be fetched; degraded: those that were graded without it, as was asked for. tally: what judges did, and did
     not, and took. in_backend: the backend goes on with those that are pending, by itself, once the run has
     ended. left: who or what does what an ended run has left undone: the backend, by itself, a resume, or a
     rescore; "" where nothing is left. sinks: what came of the exports to each."""
@@ -38,6 +41,7 @@ class ScoringReport(msgspec.Struct, kw_only=True):
     pending: int = 0
     waiting: list[EpisodeWaits] = []
     unmeasured: dict[str, int] = {}
+    hidden: dict[str, int] = {}
     retryable: int = 0
     not_collected: int = 0
     degraded: int = 0
@@ -50,6 +54,12 @@ class ScoringReport(msgspec.Struct, kw_only=True):
     def is_empty(self) -> bool:
         """Whether nothing was asked of it."""
         return self == ScoringReport()
+
+    @property
+    def hidden_told(self) -> str:
+        """What is said of scores that are not among the numbers; empty where all of them are."""
+        told = ", ".join(f"{metric} in {n}" for metric, n in self.hidden.items())
+        return f"{told}: {HIDDEN}" if told else ""
 
     @property
     def verdicts(self) -> str:
@@ -90,9 +100,8 @@ def report_of(rows: Sequence[EpisodeRow], status: RunStatus, sinks: Sequence[Sin
         undecided=verdicts[None],
         pending=sum(row.scoring == "pending" for row in scored),
         unmeasured=dict(sorted(unmeasured.items())),
-        retryable=sum(
-            any(isinstance(score, Unmeasured) and score.retryable for score in row.scores) for row in scored
-        ),
+        hidden=dict(sorted(Counter(metric for row in scored for metric in hidden_scores(row)).items())),
+        retryable=sum(map(_is_retryable, scored)),
         not_collected=sum(failed_to_collect(row) for row in scored),
         degraded=sum(does_without_trace(row) for row in scored),
         tally=scoring_tally(scored) or ScoringTally(),
@@ -110,4 +119,11 @@ def _left(report: ScoringReport, status: RunStatus) -> Literal["", "resume", "re
     if report.pending and status != "completed":
         return "resume"
     unsent = any(sink.is_left for sink in report.sinks)
-    return "rescore" if report.pending or report.retryable or report.not_collected or unsent else ""
+    return "rescore" if report.pending or report.retryable or unsent else ""
+
+
+def _is_retryable(row: EpisodeRow) -> bool:
+    """Whether another attempt may measure more of it, or have its trace."""
+    if failed_to_collect(row) and (row.failure or {}).get("retryable"):
+        return True
+    return any(isinstance(score, Unmeasured) and score.retryable for score in row.scores)

@@ -1,14 +1,24 @@
-"""What a graph leaves to be selected for a run, as a node cannot do without it."""
+"""What a run selects: what a node cannot do without, and nothing that its environment does not know."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
 
-from engine.components.catalog import Catalog
+from engine.components.catalog import Catalog, NodesetManifest
 from engine.control.reports import StartRequest
 from engine.graph.expand import expand
 from engine.graph.model import Graph, Problem
 from engine.graph.names import node_name
+
+SET_BY_THE_RUN = {
+    "seed": "use --seed (seed), from which every episode's seed comes",
+    "episode_index": "use --episodes",
+}
+"""Fields that a run sets itself, for each episode; and what to use instead of selecting them."""
+OF_EVERY_RUN = ("dataset", "split", "expected")
+"""What a run may be given of any environment: its fields of these names, and what graders compare with."""
 
 
 def selection_warnings(graph: Graph, catalog: Catalog) -> list[Problem]:
@@ -21,10 +31,48 @@ def selection_warnings(graph: Graph, catalog: Catalog) -> list[Problem]:
 
 def selection_problems(graph: Graph, catalog: Catalog, request: StartRequest) -> Iterator[Problem]:
     """One for each of these that the request selects for no episode, or not for all of them."""
-    own = request.episode_selectors or [{}]
+    selected = selections(request)
     for name in _left_open(graph, catalog):
-        if not all({**request.selectors, **selectors}.get(name) for selectors in own):
+        if not all(own.get(name) for own in selected):
             yield Problem("bad-request", f"selectors.{name}", *_told(name))
+
+
+def selections(request: StartRequest) -> list[Mapping[str, Any]]:
+    """What the environment's panel is told, for each way in which episodes differ."""
+    named = {"dataset": request.dataset, "split": request.split}
+    shared = {**{name: value for name, value in named.items() if value}, **request.selectors}
+    return [{**shared, **own} for own in request.episode_selectors or [{}]]
+
+
+def unknown_selections(graph: Graph, env: NodesetManifest | None, request: StartRequest) -> Iterator[Problem]:
+    """One for each name that the environment does not have, where it says that it has no others: it would
+    play what it plays by default. Of a list of episodes, ``task_id`` is what they are counted under."""
+    panel = env.panel if env is not None and env.parallelism == "replicated" else None
+    if panel is None or env is None or not panel.get("only_fields"):
+        return
+    fields = [str(field["name"]) for field in panel["fields"] if field["name"] not in SET_BY_THE_RUN]
+    heard = _heard_by_graph(graph)
+    known = {*fields, *SET_BY_THE_RUN, *OF_EVERY_RUN, *heard}
+    if "selectors" in heard:
+        return
+    of_episodes = {name for chosen in request.episode_selectors or () for name in chosen} - {"task_id"}
+    for where, names in (("selectors", request.selectors.keys()), ("episode_selectors", of_episodes)):
+        for name in sorted(names - known):
+            near = get_close_matches(name, fields, n=1)
+            meant = f"did you mean {near[0]}? " if near else ""
+            yield Problem(
+                "bad-request",
+                f"{where}.{name}",
+                f"{env.name} has no such selector",
+                f"{meant}it has {', '.join(fields) or 'none'}",
+            )
+
+
+def _heard_by_graph(graph: Graph) -> set[str]:
+    """Selectors that its nodes are told by name; ``selectors``: all of them."""
+    whole = expand(graph).graph
+    sources = {node.id for node in whole.nodes if node.type == "episodeSource"}
+    return {edge.source_handle for edge in whole.edges if edge.source in sources}
 
 
 def _left_open(graph: Graph, catalog: Catalog) -> Mapping[str, str]:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.components.errors import HostFailure
+from engine.components.errors import HostFailure, WrongChoice
 from engine.store.disk import advice, box_failure
 from engine.store.records import EpisodeStatus, ErrorClass, Termination
 
@@ -50,7 +50,7 @@ def of_exception(error: BaseException) -> Verdict:
         return Verdict("error", error.termination, str(error), "infra")
     if isinstance(error, OSError):
         return Verdict("error", "exception", f"{type(error).__name__}: {error}", "infra")
-    if isinstance(error, SetupRefused):
+    if isinstance(error, (SetupRefused, WrongChoice)):
         return Verdict("error", "exception", str(error), "config")
     return Verdict("error", "exception", f"{type(error).__name__}: {error}", "graph")
 

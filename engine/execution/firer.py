@@ -9,7 +9,7 @@ from typing import Any
 
 from engine.components.builtin_ports import SINKS
 from engine.components.containers import ContainerStore
-from engine.components.errors import HostFailure, NodeRaised, StopExecution
+from engine.components.errors import HostFailure, NodeRaised, StopExecution, WrongChoice
 from engine.components.firelist import FireSpec, apply_recipe
 from engine.components.firing import FiringRequest, FiringResult, NodeHandler, Spawned
 from engine.components.seeds import derive, firing_key
@@ -168,7 +168,9 @@ class Firer:
             if self._outcome.node_stop is None:
                 self._outcome.node_stop = stop.reason
         except HostFailure as failure:
-            firing.error = self._host_failed(planned, step, failure)
+            firing.error = self._ended_by(planned, step, failure)
+        except WrongChoice as wrong:
+            firing.error = self._ended_by(planned, step, WrongChoice(f"{planned.node.id}: {wrong}"))
         except NodeRaised as raised:
             firing.error = self.error(planned, step, raised.summary)
             firing.inner_log += [*raised.inner_log, {"key": "traceback", "value": raised.trace}]
@@ -177,7 +179,7 @@ class Firer:
         finally:
             firing.duration_ms += (time.perf_counter() - started) * 1000
 
-    def _host_failed(self, planned: PlannedNode, step: int, failure: HostFailure) -> str:
+    def _ended_by(self, planned: PlannedNode, step: int, failure: HostFailure | WrongChoice) -> str:
         if self._outcome.failure is not None:  # the verdict's nodes may meet the same dead host
             return self.error(planned, step, str(failure))
         self._outcome.failure = failure

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from engine.components.errors import HostFailure
+from engine.components.errors import HostFailure, WrongChoice
 
 Termination = Literal["stopped", "budget", "drained"]
 
@@ -43,7 +43,8 @@ class Outcome:
 
     ``outputs``: the last value of each graph-level ``graphOut``, by port name. ``steps``: iterations of the
     root loops, summed; 1 for a graph without a loop. ``termination``: how the last root loop ended; of no
-    meaning where ``failure`` or ``stop_reason`` is set. ``failure``: the host failure that ended it all.
+    meaning where ``failure`` or ``stop_reason`` is set. ``failure``: the host failure, or a
+    node's word that it cannot play what was selected, that ended it all.
     ``stop_reason``: what the ``stop`` callback answered. ``node_stop``: the reason of a node's StopExecution.
     """
 
@@ -51,6 +52,6 @@ class Outcome:
     steps: int = 0
     termination: Termination = "stopped"
     node_errors: list[NodeError] = field(default_factory=list)
-    failure: HostFailure | None = None
+    failure: HostFailure | WrongChoice | None = None
     stop_reason: str | None = None
     node_stop: str | None = None

@@ -20,6 +20,7 @@ from engine.components.errors import (
     NodeRaised,
     OutsideFailure,
     StopExecution,
+    WrongChoice,
 )
 from engine.components.firelist import FireList, FireSpec
 from engine.hosting import codec
@@ -41,7 +42,8 @@ class Timing(msgspec.Struct):
 
 
 class RemoteError(msgspec.Struct):
-    """An exception of the nodeset's code. ``kind``: ``raised``, ``stop``, ``infra`` or ``bad_output``."""
+    """An exception of the nodeset's code. ``kind``: ``raised``, ``stop``, ``infra``, ``config`` or
+    ``bad_output``."""
 
     type: str
     message: str
@@ -50,12 +52,14 @@ class RemoteError(msgspec.Struct):
 
     def exception(
         self, inner_log: list[dict[str, Any]] | None = None
-    ) -> StopExecution | OutsideFailure | NodeRaised:
+    ) -> StopExecution | OutsideFailure | WrongChoice | NodeRaised:
         """The same, to be raised here."""
         if self.kind == "stop":
             return StopExecution(self.message)
         if self.kind == "infra":
             return OutsideFailure(self.message)
+        if self.kind == "config":
+            return WrongChoice(self.message)
         return NodeRaised(f"{self.type}: {self.message}", self.trace, inner_log)
 
 

@@ -40,7 +40,6 @@ log = logging.getLogger(__name__)
 STOP_GRACE_SEC = 10.0
 LOOK_EVERY_SEC = 1.0
 ANSWER_SEC = 5.0
-TAIL_LINES = 20
 
 MOST_ENDS = 4
 """Ends in a row, each soon after its start, until it is left at that."""
@@ -110,7 +109,10 @@ class Keeper:
                 self._withdraw()
                 await host.stop(STOP_GRACE_SEC)
         except HostFailure as failure:
-            told = f"{failure}\n{failure.detail}".strip().removeprefix(f"{self._need.name} did not start: ")
+            told = str(failure).removeprefix(f"{self._need.name} did not start: ")
+            if failure.detail:
+                log.error("%s\n%s", told, self._keys.strike_in(failure.detail))
+                told += f" (more in {self._folder.stderr.relative_to(self._folder.root)})"
             if self._starts == 0:
                 raise GaveUpError(told) from failure
             return told
@@ -282,5 +284,6 @@ class Keeper:
 
 
 def _how(host: HostProcess) -> str:
-    last = "\n".join(host.tail(TAIL_LINES))
-    return f"{host.spec.name} ended: {host.exit_cause() or 'its connection broke'}\n{last}".strip()
+    """In one line, the last of its log in it."""
+    last = "".join(f": {line.strip()}" for line in host.tail(1) if line.strip())
+    return f"{host.spec.name} ended: {host.exit_cause() or 'its connection broke'}{last}"

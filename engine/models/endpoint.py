@@ -114,7 +114,7 @@ class Endpoint:
                 if not is_retried(response.status):
                     raise ChatRefused(self._named(told), response.status)
             except NoAnswer as nothing:
-                told = str(nothing)
+                told = f"{self._url}: {nothing}"
                 failure = ChatTimeout if isinstance(nothing, AnswerLate) else ChatUnavailable
             if attempt >= self.profile.retries:
                 raise self._unavailable(f"{told} (tries: {attempt + 1})", failure)

@@ -77,7 +77,7 @@ class Transport:
         except httpx.TimeoutException:
             raise NoAnswer(f"no connection within {CONNECT_SEC:g} s") from None
         except (httpx.InvalidURL, UnicodeError) as error:  # the latter of a host that is no name
-            raise NoAnswer(f"{url} cannot be asked: {error}") from None
+            raise NoAnswer(f"it cannot be asked: {error}") from None
         except httpx.HTTPError as error:
             told = f"{type(error).__name__}: {error}".rstrip(": ")
             raise NoAnswer(f"the connection failed ({told})") from None

@@ -31,8 +31,8 @@ def chosen(rows: Sequence[EpisodeRow]) -> tuple[list[int], list[int]]:
     return faults[:FAULTS], others[:OTHERS]
 
 
-def card(run: RunDir, row: EpisodeRow, strips: Strips, *, anchor: str, of: str) -> Html:
-    """``of``: where its numbers are from."""
+def card(run: RunDir, row: EpisodeRow, strips: Strips, *, task: str, anchor: str, of: str) -> Html:
+    """``task``: its name, where there is one; ``of``: where its numbers are from."""
     folder = None
     with suppress(NotFoundError, RunDirError):
         folder = folder_of(run, row)
@@ -41,7 +41,7 @@ def card(run: RunDir, row: EpisodeRow, strips: Strips, *, anchor: str, of: str) 
     return Html(
         el(
             "article",
-            heading(row, of),
+            heading(row, task, of),
             instruction(row),
             why(row, folder),
             strip,
@@ -55,13 +55,12 @@ def card(run: RunDir, row: EpisodeRow, strips: Strips, *, anchor: str, of: str) 
     )
 
 
-def heading(row: EpisodeRow, of: str) -> Html:
-    task = None if row.task == "_default" else el("bdi", cut(row.task, 200))
+def heading(row: EpisodeRow, task: str, of: str) -> Html:
     return el(
         "header",
         el("h3", f"Episode {named(row)}"),
         el("span", outcome_of(row), cls=f"badge {outcome_of(row)}"),
-        task,
+        el("bdi", cut(task, 200)) if task else None,
         el("span", figure(row.step_count, f"{of}/step_count"), " steps"),
         el("span", figure(row.elapsed_sec, f"{of}/elapsed_sec", lambda value: f"{value:.1f}"), " s"),
         el("span", f"ended by {row.termination}"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from engine.control.comparing import CompareReport
 from engine.figures import number
-from engine.report.markup import Child, Html, el, figure, section, table
+from engine.report.markup import Child, Html, breakable, el, figure, section, table
 from engine.statistics.comparison import MetricComparison
 from engine.statistics.contrast import Flip
 
@@ -19,7 +19,7 @@ def comparison(report: CompareReport, anchors: Mapping[tuple[int, str], str]) ->
     other, this = report.runs
     found = report.comparisons[0]
     rows = [_row(metric, at) for at, metric in enumerate(found.metrics) if metric.found is not None]
-    header: list[Child] = ["metric", _called(other.run_id, other.label), "this run", "difference"]
+    header: list[Child] = ["metric", breakable(_called(other.run_id, other.label)), "this run", "difference"]
     header += ["95 % interval", "p", "pairs", "this run is"]
     flips = [line for metric in found.metrics for line in _flips(metric, anchors)]
     return section(

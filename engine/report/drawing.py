@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,10 @@ LEAST = 320
 """Pixels of the longer side; smaller frames are enlarged by a whole factor, pixel by pixel."""
 PAPER, INK, DIM = (17, 22, 29), (229, 234, 240), (150, 162, 176)
 LONGEST_TOLD = 400
+MOST = 8
+"""Values of an action that are told."""
+LARGEST = 4096
+"""Pixels of the longer side; larger frames are made smaller, as players of H.264 want it."""
 _MARGIN = 6
 
 
@@ -50,30 +54,57 @@ def drawn(
 
 
 def caption_of(frame: Frame) -> str:
-    """``step 12 · forward``, and the reward where there was one."""
+    """``step 12 · forward``, ``step 12 · action 2``, and the reward where there was one."""
     parts = [f"step {frame.step}"]
     if frame.action is not None:
-        parts.append(in_short(frame.action))
+        named = "" if isinstance(frame.action, str) else "action "
+        parts.append(named + in_short(frame.action))
     if frame.reward:
         parts.append(f"reward {number(frame.reward)}")
     return " · ".join(parts)
 
 
-def in_short(value: Any) -> str:
-    """An action: a name, an index, or numbers with two decimals."""
+def in_short(value: Any, deep: int = 3) -> str:
+    """An action: a name, an index, numbers with two decimals, or an array by what the log says of it."""
     if isinstance(value, float):
         return f"{value:.2f}"
+    if isinstance(value, list | dict) and not deep:
+        return "…"
     if isinstance(value, list):
-        return f"[{', '.join(map(in_short, value[:8]))}{', …' if len(value) > 8 else ''}]"
-    if isinstance(value, dict):  # an array, by its summary in the log
-        return "{…}"
+        return f"[{_row(in_short(item, deep - 1) for item in value[: MOST + 1])}]"
+    if isinstance(value, dict):
+        found = value.get("$array", value)
+        if "$array" in value or "$asset" in value:
+            return _array(found if isinstance(found, dict) else {})
+        items = list(value.items())[: MOST + 1]
+        return _row(f"{str(name)[:40]} {in_short(item, deep - 1)}" for name, item in items)
     return str(value)[:LONGEST_TOLD]
+
+
+def _row(parts: Iterable[str]) -> str:
+    told = list(parts)
+    return ", ".join(told if len(told) <= MOST else [*told[:MOST], "…"])
+
+
+def _array(facts: Mapping[str, Any]) -> str:
+    """``[6], -0.98 to 0.91``: shape, least and greatest of an array whose values the log has not."""
+    shape = facts.get("shape")
+    sizes = [size for size in shape if isinstance(size, int)] if isinstance(shape, list) else []
+    told = f"[{'×'.join(map(str, sizes[:MOST]))}]"
+    ends = [facts.get("min"), facts.get("max")]
+    if not all(isinstance(end, int | float) for end in ends):
+        return told
+    whole = "int" in str(facts.get("dtype", ""))
+    low, high = (f"{end:.0f}" if whole else f"{end:.2f}" for end in ends)
+    if sizes in ([], [1]):
+        return low
+    return f"{told}, all {low}" if low == high else f"{told}, {low} to {high}"
 
 
 class _Canvas:
     def __init__(self, size: tuple[int, int], instruction: str, captioned: bool) -> None:
-        factor = max(1, LEAST // max(size))
-        self._size = size[0] * factor, size[1] * factor
+        factor = min(max(1, LEAST // max(size)), LARGEST / max(size))
+        self._size = max(1, round(size[0] * factor)), max(1, round(size[1] * factor))
         points = max(11, min(22, self._size[0] // 26))
         self._font = ImageFont.load_default(points)
         line = round(points * 1.45) if captioned else 0

@@ -12,6 +12,7 @@ from engine.report.markup import TAIL, Child, Html, as_json, cut, el, facts, hea
 from engine.report.strips import Strips
 from engine.store.outcomes import outcome_of
 from engine.store.records import EpisodeFile
+from engine.store.task_names import task_names
 
 STRIP_FRAMES = 24
 IMAGE_BYTES = 1 << 20
@@ -34,7 +35,7 @@ def _pieces(content: EpisodeContent, folder: Path) -> Iterator[Html]:
         "header",
         el("p", f"Evaltower · run {found.run_id}", cls="note"),
         el("h1", found.graph_name),
-        cards.heading(row, of),
+        cards.heading(row, task_names([row.task])[row.task], of),
         cards.instruction(row),
         cls=f"masthead {outcome_of(row)}",
     )

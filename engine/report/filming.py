@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from engine.control.look import read_log
 from engine.control.reports import ControlError, NotFoundError
+from engine.limits import FPS
 from engine.report.content import find_episode
 from engine.report.drawing import Losses, drawn
 from engine.report.frames import Stream, choose, frames_of, streams_of
@@ -18,7 +19,7 @@ from engine.store.rundir import RunDir
 if TYPE_CHECKING:
     from engine.control.protocol import Control
 
-FPS = 10.0
+USUAL_FPS = 10.0
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,8 @@ def film_of(
     :func:`engine.report.frames.choose`. ControlError where its format cannot be written here, the pace is
     beyond it, or there are no such frames."""
     check_format(form)
+    if fps is not None and not FPS.takes(fps):
+        raise ControlError(f"fps is {fps:g}; it takes {FPS.described}")
     if fps is not None and fps > FASTEST[form]:
         raise ControlError(f"a {form} shows at most {FASTEST[form]:g} frames a second, not {fps:g}")
     found, folder = find_episode(control, run, episode)
@@ -80,4 +83,6 @@ def film_of(
     with suppress(NotFoundError):  # one that has not finished has no row
         instruction = control.episode(found.run_id, folder.name).episode.instruction
     others = [other.name for other in streams if other != stream and other.is_made]
-    return Film(found, folder, form, stream, node, others, instruction, fps or FPS, captioned)
+    return Film(
+        found, folder, form, stream, node, others, instruction, USUAL_FPS if fps is None else fps, captioned
+    )

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
 from engine.control.reports import NotFoundError
 from engine.store.assets import Asset, assets_of
 
+MOST_VALUES, MOST_BYTES = 32, 4096
+"""Of an action that is read from its file."""
 _USUAL = "rgb"
 """The port that goes before others of the same node."""
 _ENVIRONMENT, _TOOL, _PASSED_ON = range(3)
@@ -107,9 +111,25 @@ def frames_of(
                 yield Frame(
                     step=step if isinstance(step, int) else 0,
                     path=image.path,
-                    action=_field(line, "inputs", "action"),
+                    action=_action(line, folder),
                     reward=float(reward) if isinstance(reward, int | float) else None,
                 )
+
+
+def _action(line: Mapping[str, Any], folder: Path) -> Any:
+    """Of a small array that is kept in a file of its own, the values."""
+    action = _field(line, "inputs", "action")
+    if not isinstance(action, dict) or "$asset" not in action:
+        return action
+    import numpy
+
+    for asset in assets_of({"inputs": action}, folder):
+        if asset.path.suffix == ".npz" and prod(asset.shape) <= MOST_VALUES:
+            # Another's log may say what its file does not hold.
+            with suppress(Exception), numpy.load(asset.path, allow_pickle=False) as kept:
+                if asset.path.stat().st_size <= MOST_BYTES and kept["array"].size <= MOST_VALUES:
+                    return kept["array"].tolist()
+    return action
 
 
 def _field(line: Mapping[str, Any], side: str, port: str) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from pathlib import Path
@@ -48,6 +49,11 @@ def lines(value: str, longest: int) -> Html:
     """The same with its line breaks, cut where it is longer."""
     shown = cut(value, longest)
     return Html("\n".join(map(text, shown.replace("\r\n", "\n").split("\n"))))
+
+
+def breakable(name: str) -> Html:
+    """A name that may go on in another line after each ``_``, ``/``, ``.`` and ``:``."""
+    return Html(re.sub(r"([_/.:])(?=.)", r"\1<wbr>", text(name)))
 
 
 def cut(value: str, longest: int) -> str:

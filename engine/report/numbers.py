@@ -7,24 +7,34 @@ from collections.abc import Mapping, Sequence
 from engine.control.results import Results
 from engine.control.scoring_report import ScoringReport
 from engine.figures import HasInterval, count, interval, labelled
-from engine.report.markup import Child, Html, el, figure, pointer, section, table
+from engine.report.markup import Child, Html, cut, el, figure, pointer, section, table
 from engine.report.words import lacking, without_it
+from engine.statistics.error_groups import grouped_errors
 from engine.statistics.intervals import Estimate
 from engine.statistics.kinds import is_bounded
+from engine.statistics.missingness import Missingness
 from engine.statistics.repeats import Repeats
 from engine.statistics.tables import TaskTable
-from engine.store.records import MetricStats, SummaryHead
+from engine.store.outcomes import outcome_of
+from engine.store.records import EpisodeRow, MetricStats, SummaryHead
 from engine.store.scoring_tally import not_judged_in_words, use_in_words
+from engine.store.task_names import task_names
 
 NUMBERS = (1, 2, 3, 4)
+LONGEST = 400
+"""Characters of an error in the headline."""
 _STATS = "summary.json#/metric_stats"
 
 
-def headline(results: Results, summary: SummaryHead) -> Html:
-    """The metric that stands for the run with its interval, or why it is withheld; what it lacks."""
+def headline(results: Results, summary: SummaryHead, rows: Sequence[EpisodeRow]) -> Html:
+    """The metric that stands for the run with its interval, or why it is withheld; what it lacks. Where every
+    episode went wrong, what went wrong."""
     found, missing = results.headline, results.headline.missing
-    if found.estimate is None:
-        told: list[Child] = [
+    told: list[Child]
+    if not missing.measured and missing.errored:
+        told = _nothing_measured(missing, rows)
+    elif found.estimate is None:
+        told = [
             el("p", f"{found.metric} is withheld", cls="withheld"),
             el("p", found.withheld or ""),
         ]
@@ -50,6 +60,18 @@ def headline(results: Results, summary: SummaryHead) -> Html:
     if missing.planned > missing.measured:
         rest = el("p", without_it(missing), cls="note")
     return Html(el("section", *told, measured, rest, id="headline") + "\n")
+
+
+def _nothing_measured(missing: Missingness, rows: Sequence[EpisodeRow]) -> list[Child]:
+    """Which errors left the run without a number, the commonest in its words."""
+    refused = all(outcome_of(row) == "misconfigured" for row in rows) and len(rows) == missing.planned
+    all_of = "the only one was" if missing.planned == 1 else f"all {missing.planned} were"
+    why = f"{all_of} misconfigured" if refused else lacking(missing)
+    told: list[Child] = [el("p", f"No episode was measured: {why}", cls="withheld")]
+    if groups := grouped_errors(rows):
+        times = f"In {groups[0].count} of {count(missing.planned, 'episode')}: "
+        told.append(el("p", times, el("span", cut(groups[0].text, LONGEST), cls="error", dir="auto")))
+    return told
 
 
 def _interval_in_words(stats: MetricStats | Estimate, of: str, found: Estimate) -> list[Child]:
@@ -95,12 +117,13 @@ def _nonfinite(summary: SummaryHead) -> Html | None:
 def tasks(found: TaskTable, summary: SummaryHead) -> Html:
     """The headline's metric by task."""
     rows: list[Sequence[Child]] = []
+    names = task_names(line.task for line in found.tasks)
     for at, line in enumerate(found.tasks):
         cells = _cells(line.estimate, f"results#/tasks/tasks/{at}/estimate")
         mean = summary.aggregate_by_task.get(line.task, {}).get(found.metric)
         if mean is not None:
             cells[0] = figure(mean, f"summary.json#/aggregate_by_task{pointer(line.task, found.metric)}")
-        rows.append([line.task, *cells, lacking(line.missing)])
+        rows.append([el("bdi", names[line.task]), *cells, lacking(line.missing)])
     for told, name, estimate in (
         ("every episode alike", "pooled", found.pooled),
         ("every task alike", "macro", found.macro),

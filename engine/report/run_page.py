@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from engine.control.comparing import CompareReport
@@ -19,6 +19,7 @@ from engine.report.strips import Strips
 from engine.store.outcomes import is_fault
 from engine.store.records import EpisodeRow
 from engine.store.rundir import RunDir
+from engine.store.task_names import task_names
 
 STRIP_FRAMES = 6
 IMAGE_BYTES = 3 << 20
@@ -35,9 +36,10 @@ def _pieces(content: RunContent, compared: CompareReport | None) -> Iterator[Htm
     faults, others = chosen(rows)
     cards = {at: f"c{at}" for at in (*faults, *others)}
     anchors = {at: f"e{at}" for at in listed(rows)}
+    tasks = task_names(row.task for row in rows)
     yield head(f"{report.summary.config.graph_name} · {report.run_id}")
     yield _masthead(content)
-    yield numbers.headline(results, report.summary)
+    yield numbers.headline(results, report.summary, rows)
     yield lanes(rows, anchors | cards)
     told: list[Child] = [numbers.metrics(results, report.summary)]
     if results.headline.withheld is None:
@@ -45,16 +47,16 @@ def _pieces(content: RunContent, compared: CompareReport | None) -> Iterator[Htm
         told.append(numbers.repeats(results.repeats) if results.repeats else None)
     if compared is not None:
         told.append(comparison(compared, _by_identity(rows, anchors | cards)))
-    told += [numbers.scoring(content.scoring) if content.scoring else None, errors(rows)]
+    told += [numbers.scoring(content.scoring) if content.scoring else None, errors(rows, anchors | cards)]
     yield from (Html(one) for one in told if one)
     run = RunDir(Path(report.path))
     strips = Strips(report.summary.config.env_nodeset, STRIP_FRAMES, IMAGE_BYTES)
-    yield from _cards("Failures", "failures", run, rows, faults, strips)
-    yield from _cards("Some that did not fail", "others", run, rows, others, strips)
+    yield from _cards("Failures", "failures", run, rows, faults, tasks, strips)
+    yield from _cards("Some that did not fail", "others", run, rows, others, tasks, strips)
     if strips.left_out:
         left = f"The frames of {count(strips.left_out, 'further episode')} would make this page too large."
         yield el("p", left, cls="note")
-    yield episodes(rows, anchors, cards)
+    yield episodes(rows, anchors, cards, tasks)
     yield provenance(report)
     yield TAIL
 
@@ -99,7 +101,13 @@ def _masthead(content: RunContent) -> Html:
 
 
 def _cards(
-    title: str, name: str, run: RunDir, rows: Sequence[EpisodeRow], places: Sequence[int], strips: Strips
+    title: str,
+    name: str,
+    run: RunDir,
+    rows: Sequence[EpisodeRow],
+    places: Sequence[int],
+    tasks: Mapping[str, str],
+    strips: Strips,
 ) -> Iterator[Html]:
     if not places:
         return
@@ -111,7 +119,8 @@ def _cards(
             "p", f"The worst {len(places)} of {all_faults}; the others are in the table below.", cls="note"
         )
     for at in places:
-        yield card(run, rows[at], strips, anchor=f"c{at}", of=f"summary.json#/episodes/{at}")
+        of, task = f"summary.json#/episodes/{at}", tasks[rows[at].task]
+        yield card(run, rows[at], strips, task=task, anchor=f"c{at}", of=of)
     yield Html("</section>\n")
 
 

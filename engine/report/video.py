@@ -10,9 +10,10 @@ from typing import BinaryIO, Literal
 from PIL import GifImagePlugin, Image
 
 from engine.control.reports import ControlError
+from engine.limits import FPS
 
 VideoFormat = Literal["mp4", "gif"]
-FASTEST: dict[VideoFormat, float] = {"mp4": 240.0, "gif": 50.0}
+FASTEST: dict[VideoFormat, float] = {"mp4": FPS.high, "gif": 50.0}
 """Frames a second; a GIF counts in hundredths of a second, and browsers show none in less than two."""
 
 
@@ -23,7 +24,8 @@ def check_format(form: VideoFormat) -> None:
 
 
 def write_video(file: BinaryIO, frames: Iterable[Image.Image], form: VideoFormat, fps: float) -> int:
-    """Write RGB images of one size, even in width and height, and give their number."""
+    """Write RGB images of one size, even in width and height, and give their number. ControlError where the
+    encoder does not take them."""
     return (_write_mp4 if form == "mp4" else _write_gif)(file, frames, fps)
 
 
@@ -32,17 +34,20 @@ def _write_mp4(file: BinaryIO, frames: Iterable[Image.Image], fps: float) -> int
     import numpy
 
     count = 0
-    with av.open(file, "w", format="mp4") as container:
-        stream = container.add_stream("libx264", rate=Fraction(fps).limit_denominator(1000))
-        stream.pix_fmt = "yuv420p"  # what every player plays
-        stream.options = {"crf": "18", "preset": "veryfast"}
-        for image in frames:
-            if not count:
-                stream.width, stream.height = image.size
-            container.mux(stream.encode(av.VideoFrame.from_ndarray(numpy.asarray(image), format="rgb24")))
-            count += 1
-        if count:
-            container.mux(stream.encode(None))
+    try:
+        with av.open(file, "w", format="mp4") as container:
+            stream = container.add_stream("libx264", rate=Fraction(fps).limit_denominator(1000))
+            stream.pix_fmt = "yuv420p"  # what every player plays
+            stream.options = {"crf": "18", "preset": "veryfast"}
+            for image in frames:
+                if not count:
+                    stream.width, stream.height = image.size
+                container.mux(stream.encode(av.VideoFrame.from_ndarray(numpy.asarray(image), format="rgb24")))
+                count += 1
+            if count:
+                container.mux(stream.encode(None))
+    except av.FFmpegError as error:
+        raise ControlError(f"the mp4 cannot be written: {error}") from error
     return count
 
 

@@ -14,7 +14,7 @@ from engine.graph.names import near_or_all
 from engine.scoring.graders import AnyGrader, make_grader
 from engine.scoring.ladder import ANY_OTHER, can_decide
 from engine.scoring.metric_names import is_judges, metric_problem
-from engine.scoring.spec import DEFAULT_LADDER, GraderSpec, ScoringError, ScoringSpec
+from engine.scoring.spec import DEFAULT_LADDER, GraderSpec, JudgeSpec, ScoringError, ScoringSpec
 from engine.scoring.tables import problem
 
 _USUAL = frozenset(metric for rung in DEFAULT_LADDER for metric in rung)
@@ -24,9 +24,7 @@ _USUAL = frozenset(metric for rung in DEFAULT_LADDER for metric in rung)
 def asks_verdict(spec: ScoringSpec) -> bool:
     """Whether episodes are to pass or fail, so that one without a verdict lacks something."""
     graders = [make_grader(grader) for grader in spec.graders]
-    deciding = [metric for grader in graders if grader.passes for metric in grader.metrics]
-    deciding += [judge.called for judge in spec.judges]
-    return any(can_decide(metric, spec.verdict) for metric in deciding)
+    return any(can_decide(metric, spec.verdict) for metric in deciding(graders, spec.judges))
 
 
 def wants_verdicts(scoring: Mapping[str, Any]) -> bool:
@@ -48,6 +46,12 @@ def _wants_verdicts(scoring: bytes) -> bool:
 def metric_owners(graders: Sequence[AnyGrader]) -> dict[str, str]:
     """Metric → the id of the grader that declares it."""
     return {metric: grader.id for grader in reversed(graders) for metric in grader.metrics}
+
+
+def deciding(graders: Sequence[AnyGrader], judges: Sequence[JudgeSpec]) -> dict[str, str]:
+    """Metric → the id of the grader or judge that is to pass or fail it."""
+    passing = metric_owners([grader for grader in graders if grader.passes])
+    return passing | {judge.called: judge.called for judge in judges}
 
 
 def clashes(data: Any) -> Iterator[Problem]:
@@ -77,6 +81,23 @@ def ladder_problems(data: Any) -> Iterator[Problem]:
             wrong = _wrong_on_ladder(metric, known)
             if wrong:
                 yield problem(at, *wrong)
+    if _decides_nothing(data, known):
+        told = "can decide nothing: no grader and no judge that is asked passes or fails on any of its rungs"
+        yield problem("scoring.verdict", told, "add one that does, or leave the ladder out")
+
+
+def _decides_nothing(data: Any, known: Sequence[str] | None) -> bool:
+    """Whether a ladder is all right otherwise, and nothing that is asked stands on it."""
+    try:
+        ladder = msgspec.convert(_listed(data, "verdict"), list[str | list[str]])
+    except msgspec.ValidationError:
+        return False
+    rungs = [[rung] if isinstance(rung, str) else rung for rung in ladder]
+    if not rungs or known is None or any(_wrong_on_ladder(m, known) for rung in rungs for m in rung):
+        return False
+    judges = [f"judge:{judge['id']}" for judge in _listed(data, "judges")]
+    graded = [metric for grader in _graders(data).values() if grader.passes for metric in grader.metrics]
+    return not any(can_decide(metric, ladder) for metric in (*graded, *judges))
 
 
 def _wrong_on_ladder(metric: str, known: Sequence[str] | None) -> tuple[str, str] | None:

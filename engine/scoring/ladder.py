@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from engine.scoring.metric_names import is_judges
 from engine.scoring.spec import DEFAULT_LADDER
@@ -13,27 +13,42 @@ OBSERVATIONAL = frozenset({"tool_calls", "usd", "span"})
 ANY_OTHER = "*"
 
 
-def verdict(scores: Iterable[Score], ladder: Sequence[str | Sequence[str]] = DEFAULT_LADDER) -> bool | None:
-    """Whether the episode passed; None where nothing decides.
+def verdict(
+    scores: Iterable[Score], ladder: Sequence[str | Sequence[str]], asked: Mapping[str, str]
+) -> bool | None:
+    """Whether the episode passed; None where that is not known, yet or at all.
 
-    The first rung of which something was measured that passes or fails decides, and all of that must pass.
-    ``judge`` stands for every judge, ``*`` for whatever no other rung names. A judge's criteria, and what an
-    episode took, never decide.
+    ``asked``: metric → the grader or judge that is to pass or fail it. The first rung of which something was
+    measured decides, and all of it must pass: one that fails decides at once, one whose owner has not
+    answered yet leaves it open, as one that could not be measured does beside others that pass. A rung of
+    which nothing could be measured leaves it to the next. ``judge`` stands for every judge, ``*`` for
+    whatever no other rung names. A judge's criteria, and what an episode took, never decide.
     """
+    every = list(scores)
+    answered = {score.grader_id for score in every}
+    given = [score for score in every if _may_decide(score.metric)]
     passes: dict[str, bool] = {}
-    for score in scores:
-        if isinstance(score, Measured) and score.passed is not None and _may_decide(score.metric):
+    for score in given:
+        if isinstance(score, Measured) and score.passed is not None:
             passes[score.metric] = passes.get(score.metric, True) and score.passed
+    to_come = {metric for metric, owner in asked.items() if owner not in answered and _may_decide(metric)}
+    lacking = {
+        score.metric
+        for score in given
+        if not isinstance(score, Measured) and asked.get(score.metric) == score.grader_id
+    }
     rungs = [(rung,) if isinstance(rung, str) else tuple(rung) for rung in ladder]
-    named = {metric for metric in passes if any(_stands(rung, metric) for rung in rungs)}
+    known = passes.keys() | to_come | lacking
+    named = {metric for metric in known if any(_stands(rung, metric) for rung in rungs)}
     for rung in rungs:
-        deciding = [
-            passed
-            for metric, passed in passes.items()
-            if _stands(rung, metric) or (ANY_OTHER in rung and metric not in named)
-        ]
-        if deciding:
-            return all(deciding)
+        on_it = {m for m in known if _stands(rung, m) or (ANY_OTHER in rung and m not in named)}
+        decided = [passes[metric] for metric in on_it if metric in passes]
+        if not all(decided):
+            return False
+        if on_it & to_come or (decided and on_it & lacking):
+            return None
+        if decided:
+            return True
     return None
 
 

@@ -70,13 +70,14 @@ def unmeasured(
     retryable: bool = False,
     attempts: int = 1,
 ) -> list[Score]:
-    """One score for each metric that the grader declares."""
+    """One score for each metric that the grader declares. What took the environment is not tried again: that
+    is gone by then."""
     return [
         Unmeasured(
             grader_id=grader.id,
             metric=metric,
             reason=reason,
-            retryable=retryable,
+            retryable=retryable and not grader.needs_compute,
             attempts=attempts,
             detail=detail[:_MOST_TOLD],
         )
@@ -134,7 +135,10 @@ def _kept(score: Any, grader: AnyGrader) -> Score:
     if wrong:
         return _invalid(grader, score.metric, wrong)
     detail = _plain(score.detail)
-    if not isinstance(score, Measured):
+    if isinstance(score, Unmeasured):
+        again = score.retryable and not grader.needs_compute
+        return msgspec.structs.replace(score, grader_id=grader.id, detail=detail, retryable=again)
+    if isinstance(score, Invalid):
         return msgspec.structs.replace(score, grader_id=grader.id, detail=detail)
     value = _finite(score.value)
     if value is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from engine.scoring.asked import metric_owners
+from engine.scoring.asked import deciding, metric_owners
 from engine.scoring.graders.base import AnyGrader
 from engine.scoring.judging import JudgePanel
 from engine.scoring.ladder import verdict
@@ -113,7 +113,8 @@ def is_scored(row: EpisodeRow) -> bool:
 def with_scores(means: Means, row: EpisodeRow, scores: Sequence[Score]) -> EpisodeRow:
     """The row with these scores, and the verdict that they come to."""
     told_apart = _each_once(scores, metric_owners(means.graders))
-    return msgspec.structs.replace(row, scores=told_apart, verdict=verdict(told_apart, means.spec.verdict))
+    decided = verdict(told_apart, means.spec.verdict, deciding(means.graders, means.spec.judges))
+    return msgspec.structs.replace(row, scores=told_apart, verdict=decided)
 
 
 def _each_once(scores: Sequence[Score], owners: Mapping[str, str]) -> list[Score]:

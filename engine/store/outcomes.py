@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Literal, get_args
 
 from engine.store.records import EpisodeRow
+from engine.store.scores import Measured
 
-EpisodeOutcome = Literal["crash", "timeout", "failure", "unmeasured", "cancelled", "scoring", "success"]
+EpisodeOutcome = Literal[
+    "crash", "misconfigured", "timeout", "failure", "unmeasured", "cancelled", "scoring", "success"
+]
 EPISODE_OUTCOMES: tuple[EpisodeOutcome, ...] = get_args(EpisodeOutcome)
 """The worst first."""
 
@@ -20,20 +23,23 @@ def outcome_of(row: EpisodeRow) -> EpisodeOutcome:
 
 
 def known_outcome(row: EpisodeRow) -> EpisodeOutcome:
-    """How it ended, as far as that is known. A completed one is a failure where its verdict says so, or its
-    success is below one half."""
+    """How it ended, as far as that is known. Misconfigured: refused as it was asked for (class config), so
+    that nothing crashed. A completed one is a failure where its verdict says so, or its success is below one
+    half; it is unmeasured where graders or judges pass or fail it, and no verdict came of that."""
     if row.status == "cancelled":
         return "cancelled"
     if row.termination == "timeout":
         return "timeout"
     if row.status == "error":
-        return "crash"
+        return "misconfigured" if row.error_class == "config" else "crash"
     if row.verdict is False:
         return "failure"
     success = row.measures.get("success")
     if success is not None:
         return "success" if success >= 0.5 else "failure"
-    return "unmeasured" if not any(value is not None for value in row.measures.values()) else "success"
+    open_ = row.verdict is None and any(isinstance(s, Measured) and s.passed is not None for s in row.scores)
+    measured = any(value is not None for value in row.measures.values())
+    return "success" if measured and not open_ else "unmeasured"
 
 
 def is_fault(row: EpisodeRow) -> bool:

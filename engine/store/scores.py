@@ -121,7 +121,8 @@ class ScoringTally(msgspec.Struct, kw_only=True, frozen=True):
 
     pending: those whose scores are not final. undecided: those that completed, whose scores are final, and of
     which none decides. not_judged: those that a judge was to score, and did not; not_judged_for: reason →
-    how many of those; not_judged_why: the most frequent reason's most frequent words. judges_used: what all
+    how many of those, each under all of its reasons; not_judged_why: the most frequent words of each.
+    judges_used: what all
     judges took of their models.
     """
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from engine.figures import count
 from engine.store.records import EpisodeRow
-from engine.store.scores import Invalid, Measured, ModelUse, ScoringTally, Unmeasured, used_together
+from engine.store.scores import Measured, ModelUse, ScoringTally, measured_values, used_together
 from engine.text import cut
 
 LONGEST_WHY = 300
@@ -18,18 +18,23 @@ def scoring_tally(rows: Sequence[EpisodeRow]) -> ScoringTally | None:
     scored = [row for row in rows if row.scoring != "none"]
     if not scored:
         return None
-    failures = [failure for row in scored if (failure := _not_judged(row)) is not None]
-    reasons = Counter(failure.reason for failure in failures).most_common()
+    not_judged = [failures for row in scored if (failures := _not_judged(row))]
+    reasons = Counter(reason for failures in not_judged for reason in failures).most_common()
     return ScoringTally(
         pending=sum(row.scoring == "pending" for row in scored),
         undecided=sum(
             row.scoring == "final" and row.status == "completed" and row.verdict is None for row in scored
         ),
-        not_judged=len(failures),
+        not_judged=len(not_judged),
         not_judged_for=dict(reasons),
-        not_judged_why=_words([f for f in failures if f.reason == reasons[0][0]]) if reasons else "",
+        not_judged_why=_why([reason for reason, _ in reasons], not_judged),
         judges_used=used_together(row.judges_used for row in scored if row.judges_used is not None),
     )
+
+
+def hidden_scores(row: EpisodeRow) -> list[str]:
+    """Metrics that graders or judges have measured, and the graph too, under the same name: that counts."""
+    return sorted(measured_values(row.scores).keys() & row.metrics.keys())
 
 
 def use_in_words(used: ModelUse) -> str:
@@ -50,14 +55,21 @@ def not_judged_in_words(tally: ScoringTally) -> str:
     return f"{count(tally.not_judged, 'episode')} ({reasons}): {tally.not_judged_why}"
 
 
-def _not_judged(row: EpisodeRow) -> Unmeasured | Invalid | None:
-    """The first score that a judge was to give, and did not."""
-    return next(
-        (s for s in row.scores if s.grader_id.startswith("judge:") and not isinstance(s, Measured)), None
-    )
+def _not_judged(row: EpisodeRow) -> dict[str, str]:
+    """Reason → words, of the scores that judges were to give, and did not: of each reason its first."""
+    found: dict[str, str] = {}
+    for score in row.scores:
+        if score.grader_id.startswith("judge:") and not isinstance(score, Measured):
+            found.setdefault(score.reason, " ".join(str(score.detail or "").split()))
+    return found
 
 
-def _words(failures: Sequence[Unmeasured | Invalid]) -> str:
-    """The most frequent, on one line."""
-    told = Counter(" ".join(str(failure.detail or "").split()) for failure in failures)
-    return cut(told.most_common(1)[0][0], LONGEST_WHY)
+def _why(reasons: Sequence[str], not_judged: Sequence[Mapping[str, str]]) -> str:
+    """The most frequent words of each reason, which is named where there are several."""
+    told = {}
+    for reason in reasons:
+        said = Counter(failures[reason] for failures in not_judged if reason in failures)
+        told[reason] = cut(said.most_common(1)[0][0], LONGEST_WHY)
+    if len(told) == 1:
+        return told[reasons[0]]
+    return "; ".join(f"{reason}: {words}" for reason, words in told.items())

@@ -101,6 +101,11 @@ class ServerFolder:
         return self.path.parents[2]
 
     @property
+    def stderr(self) -> Path:
+        """What its keeper says; a link to the last attempt's."""
+        return self.path / "stderr.log"
+
+    @property
     def record(self) -> Path:
         return self.path / "server.json"
 

@@ -31,6 +31,7 @@ DAEMONS = ("slurmctld", "slurmd", "sbatch")
 NODES = ("n1", "n2")
 WHO = ("controller", *NODES)
 UP_WITHIN_SEC, TRIES, LOOK_AGAIN_SEC = 30.0, 3, 0.05
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 MARK = "TWO_NODES_OF"
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 LIBC = ctypes.CDLL(None)
@@ -276,7 +277,7 @@ def main() -> int:
     asked = argparse.ArgumentParser(description="A Slurm cluster of two nodes on this machine, until Ctrl-C.")
     asked.add_argument("--commands", action="store_true", help="obey the input, and end with it")
     commands = asked.parse_args().commands
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in ENDS:
         signal.signal(number, lambda *_: sys.exit(0))
     # Sockets lie in it, whose paths must be short.
     folder = Path(tempfile.mkdtemp(prefix="two-nodes-"))
@@ -289,13 +290,11 @@ def main() -> int:
         else:
             print("Two nodes are up, until Ctrl-C.", file=sys.stderr)
             stay()
-    except KeyboardInterrupt:
-        pass
     except Failed as failed:
         print(failed, file=sys.stderr)
         return 1
     finally:
-        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        for number in ENDS:
             signal.signal(number, signal.SIG_IGN)
         cluster.end()
         shutil.rmtree(folder, ignore_errors=True)

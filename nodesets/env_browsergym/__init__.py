@@ -10,15 +10,12 @@ The pages are files of the package miniwob: nothing is loaded from a network.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from engine.components import (
     EnvPanelField,
+    Package,
     Requirement,
     StageNodeSet,
-    StagePanel,
     conda_env_python,
-    needs_module,
     needs_program,
 )
 
@@ -26,30 +23,26 @@ from .stage import CHROMIUM, BrowserStage
 from .tools import TOOLS
 
 
-class BrowserPanel(StagePanel):
-    name, display_name = "env_browsergym", "BrowserGym"
-    fields: ClassVar[list[EnvPanelField]] = [
-        EnvPanelField("task", "text", "Task", placeholder="miniwob.click-test"),
-        EnvPanelField("episode_index", "number", "Episode", min=0, step=1),
-    ]
-
-
 class EnvBrowserGym(StageNodeSet):
     """One browser a process, a new one for each episode. Pages move by the clock, so that two screenshots of
     one episode need not be the same."""
 
-    name, description = "env_browsergym", "MiniWoB's web tasks in Chromium, through BrowserGym"
+    name, title = "env_browsergym", "BrowserGym"
+    description = "MiniWoB's web tasks in Chromium, through BrowserGym"
     server_python = conda_env_python("evaltower-browsergym", "EVALTOWER_BROWSERGYM_PYTHON")
     determinism = "seeded"
     expected_ram_mb = 1200
     recycle_above_mb = 4096
-    env_panel, stage_class, tool_classes = BrowserPanel, BrowserStage, TOOLS
+    stage_class, tool_classes = BrowserStage, TOOLS
+    only_fields = True
+    fields = (EnvPanelField("task", "text", "Task", placeholder="miniwob.click-test"),)
     metrics = ("success", "return", "length")
 
+    packages = tuple(
+        Package((name,), "pip install browsergym-core browsergym-miniwob miniwob")
+        for name in ("browsergym.miniwob", "miniwob")
+    )
+
     def requirements(self) -> list[Requirement]:
-        packages = "pip install browsergym-core browsergym-miniwob miniwob"
-        return [
-            needs_module("browsergym.miniwob", packages),
-            needs_module("miniwob", packages),
-            needs_program(list(CHROMIUM), "apt-get install --no-install-recommends chromium"),
-        ]
+        chromium = needs_program(list(CHROMIUM), "apt-get install --no-install-recommends chromium")
+        return [*super().requirements(), chromium]

@@ -10,13 +10,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Callable
 
-from engine.components import Stage, foreign_imports
+from engine.components import SeededStage, foreign_imports
 
 CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
-EPISODES = 1000
 
 
-class BrowserStage(Stage):
+class BrowserStage(SeededStage):
     """Playwright's calls have to come from one thread, and from none that has a loop: this one's own."""
 
     def __init__(self) -> None:
@@ -24,13 +23,6 @@ class BrowserStage(Stage):
         self._thread = ThreadPoolExecutor(1, "browser")
         self._env: Any = None
         self.task = ""
-
-    def options(self, field: str) -> list[str]:
-        return ["default"] if field == "split" else []
-
-    def episode_counts(self) -> dict[str, int]:
-        """A seed each; there is no end to them."""
-        return {"default": EPISODES}
 
     def set_up(self) -> None:
         task = self.text("task") or "miniwob.click-test"

@@ -20,6 +20,7 @@ class GridhousePanel(BaseEnvPanel):
 
     name = "env_gridhouse"
     display_name = "Gridhouse"
+    only_fields = True
     fields: ClassVar[list[EnvPanelField]] = [
         EnvPanelField("split", "select", "Split", options=list(SPLITS)),
         EnvPanelField("episode_index", "number", "Episode", min=0, max=EPISODES_PER_SPLIT - 1, step=1),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.components import BaseCanvasNode, BaseNodeSet, conda_env_python
+from engine.components import BaseCanvasNode, BaseNodeSet, Package, conda_env_python, extra
 
 from .agents import BabyAIBotAction, OptimalAction, RandomAction
 from .describe import Describe
@@ -21,6 +21,21 @@ EPISODES = 1000
 """Seeded environments have no end; this many are what ``--all`` (episode_count -1) means here."""
 
 
+_PYTHON = "EVALTOWER_GYM_PYTHON"
+_MUJOCO = "(Ant|HalfCheetah|Hopper|Humanoid|Inverted|Pusher|Reacher|Swimmer|Walker2d)[A-Za-z]*-v[45]"
+PACKAGES = tuple(
+    Package(modules, extra(brought_by, _PYTHON), {"env_id": ids}, only_for)
+    for modules, brought_by, ids, only_for in (
+        (("gymnasium", "gym"), "gym", "[^:]*", "registered ids"),
+        (("minigrid",), "gym", "(BabyAI|MiniGrid)-.*", "MiniGrid and BabyAI"),
+        (("mujoco",), "simulators", _MUJOCO, "MuJoCo's tasks"),
+        (("Box2D",), "simulators", "(LunarLander|BipedalWalker|CarRacing).*", "Box2D's tasks"),
+        (("ale_py",), "simulators", "ALE/.*", "Atari"),
+        (("miniworld",), "simulators", "MiniWorld-.*", "MiniWorld"),
+    )
+)
+
+
 class EnvGymnasium(BaseNodeSet):
     """Gymnasium and old Gym environments, MiniGrid and BabyAI among them."""
 
@@ -30,7 +45,8 @@ class EnvGymnasium(BaseNodeSet):
         " MiniWorld); random, optimal and rule agents, the BabyAI bot"
     )
     parallelism = "replicated"
-    server_python = conda_env_python("evaltower-gym", "EVALTOWER_GYM_PYTHON")
+    server_python = conda_env_python("evaltower-gym", _PYTHON)
+    packages = PACKAGES
     expected_vram_mb = 0
     # Between BabyAI's 50 and the 250 to 320 of what draws in 3D.
     expected_ram_mb = 300

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.components import PortDef
+from engine.components import PortDef, WrongChoice
 
 from .planning import Planner
 from .session import Episode
@@ -91,16 +91,19 @@ def _babyai_bot(episode: Episode) -> Any:
     try:
         from minigrid.utils.baby_ai_bot import BabyAIBot
     except ImportError:
-        raise ImportError("the BabyAI bot needs minigrid: pip install 'evaltower[gym]'") from None
+        raise WrongChoice("the BabyAI bot needs minigrid: pip install 'evaltower[gym]'") from None
     if not hasattr(episode.adapter.bare, "instrs"):
-        raise ValueError(f"{env_id} is not a BabyAI level: the BabyAI bot plays those alone")
+        raise WrongChoice(
+            f"env_id is {env_id!r}, which is not a BabyAI level: the BabyAI bot plays those alone"
+        )
     return BabyAIBot(episode.adapter.env)
 
 
 def _table(episode: Episode) -> Any:
     bare = episode.adapter.bare
     if not hasattr(bare, "P") or not hasattr(bare, "s"):
-        raise ValueError(
-            f"optimal play needs a transition table, env.unwrapped.P and .s; {episode.choice.env_id} has none"
+        raise WrongChoice(
+            f"env_id is {episode.choice.env_id!r}, which has no transition table (env.unwrapped.P and .s), as"
+            " optimal play needs one"
         )
     return bare.P

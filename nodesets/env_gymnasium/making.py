@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import os
 import re
 import sys
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Callable, Mapping
+
+from .drawing import draw_without_screen, frame_size, prepare
 
 _ENTRY = re.compile(r"[\w.]+:[A-Za-z_][\w.]*")
 _REGISTERED_BY = {"BabyAI-": "minigrid", "MiniGrid-": "minigrid", "ALE/": "ale_py", "MiniWorld-": "miniworld"}
@@ -25,13 +26,14 @@ class Maker:
     def __init__(self, env_id: str, env_kwargs: Mapping[str, Any], frames: str) -> None:
         self.env_id = env_id
         self._kwargs = dict(env_kwargs)
-        _draw_without_screen(frames)
+        draw_without_screen(frames)
         if _ENTRY.fullmatch(env_id):
             self._make = self._creator = _load(env_id)
         else:
             self._make, self._creator = _registered(env_id)
-        if frames == "render" and offers(self._creator, "render_mode"):
-            self._kwargs.setdefault("render_mode", "rgb_array")
+        self._draws = frames == "render"
+        if self._draws and offers(self._creator, "render_mode"):
+            self._kwargs = {"render_mode": "rgb_array", **frame_size(self._creator), **self._kwargs}
 
     @property
     def takes_seed(self) -> bool:
@@ -40,17 +42,10 @@ class Maker:
 
     def make(self, seed: int | None = None) -> Any:
         """A new environment; ``seed`` is for its constructor, where ``takes_seed``."""
-        return self._make(**self._kwargs) if seed is None else self._make(**self._kwargs, seed=seed)
-
-
-def _draw_without_screen(frames: str) -> None:
-    """Tell pyglet (MiniWorld) and MuJoCo, before they are imported; what the operator has set wins.
-
-    MuJoCo is told only where there are frames to draw: with ``egl`` it cannot be imported without libEGL.
-    """
-    os.environ.setdefault("PYGLET_HEADLESS", "true")
-    if frames == "render":
-        os.environ.setdefault("MUJOCO_GL", "egl")
+        env = self._make(**self._kwargs) if seed is None else self._make(**self._kwargs, seed=seed)
+        if self._draws:
+            prepare(env, self._kwargs)
+        return env
 
 
 def offers(function: Any, parameter: str) -> bool:

@@ -21,6 +21,7 @@ class GymnasiumPanel(BaseEnvPanel):
 
     name = "env_gymnasium"
     display_name = "Gymnasium"
+    only_fields = True
     fields = [
         EnvPanelField(
             "env_id", "text", "Environment", placeholder="BabyAI-GoToLocal-v0 or package.module:Class"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping
 
-from engine.components import PortDef
+from engine.components import PortDef, WrongChoice
 
 from .agents import TRIGGER
 from .session import Episode
@@ -56,7 +56,13 @@ class RuleAction(SessionTool):
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
         episode = self.session.current()
-        name = str(self.config.get("rule") or episode.choice.env_id.rpartition("-")[0])
+        env_id, chosen = episode.choice.env_id, self.config.get("rule")
+        name = str(chosen or env_id.rpartition("-")[0])
         if name not in RULES:
-            raise ValueError(f"there is no rule for {name!r}; there is one for {', '.join(RULES)}")
+            known = ", ".join(RULES)
+            raise WrongChoice(
+                f"config rule is {chosen!r}; it takes {known}"
+                if chosen
+                else f"env_id is {env_id!r}, for which there is no rule; there is one for {known}"
+            )
         return {"action": RULES[name](episode)}

@@ -7,43 +7,33 @@ installation. Node types, ports and fields are those of AgentCanvas's nodeset of
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from engine.components import EnvPanelField, Requirement, StageNodeSet, StagePanel, conda_env_python
-from engine.components import needs_module as module
-from engine.components import needs_path as path
-from engine.statistics.trajectory import MEASURES
+from engine.components import EnvPanelField, Requirement, conda_env_python, needs_module
+from engine.components.navigation import NavigationStageNodeSet
 
 from .stage import HabitatStage
-from .tasks import ROOT, TASKS, below_root
+from .tasks import PACKAGES, ROOT, TASKS
 from .tools import TOOLS
 
+_THERE = f"set {ROOT} to the folder that holds data/ (for VLN-CE its checkout)"
 
-class HabitatPanel(StagePanel):
-    name, display_name = "env_habitat", "Habitat"
-    fields: ClassVar[list[EnvPanelField]] = [
+
+class EnvHabitat(NavigationStageNodeSet):
+    """One simulator a process."""
+
+    name, title = "env_habitat", "Habitat"
+    description = "Habitat: VLN-CE and ObjectNav in scanned houses"
+    server_python = conda_env_python("evaltower-habitat", "EVALTOWER_HABITAT_PYTHON")
+    packages, root = PACKAGES, ROOT
+    data = (("scenes", "data/scene_datasets", _THERE), ("episodes", "data/datasets", _THERE))
+    expected_ram_mb = 4096  # by what is said of it; nobody here could measure
+    recycle_above_mb = 12288
+    stage_class, tool_classes = HabitatStage, TOOLS
+    fields = (
         EnvPanelField("dataset", "select", "Dataset", options=list(TASKS)),
         EnvPanelField("split", "text", "Split", placeholder="val_unseen; RxR-CE: val_unseen_en"),
         EnvPanelField("overrides", "text", "Habitat's settings", placeholder="KEY=VALUE; …"),
-        EnvPanelField("episode_index", "number", "Episode", min=0, step=1),
-    ]
-
-
-class EnvHabitat(StageNodeSet):
-    """One simulator a process. Another machine's GPU may render a pixel differently."""
-
-    name, description = "env_habitat", "Habitat: VLN-CE and ObjectNav in scanned houses"
-    server_python = conda_env_python("evaltower-habitat", "EVALTOWER_HABITAT_PYTHON")
-    determinism = "seeded"
-    expected_ram_mb = 4096  # by what is said of it; nobody here could measure
-    recycle_above_mb = 12288
-    env_panel, stage_class, tool_classes, metrics = HabitatPanel, HabitatStage, TOOLS, (*MEASURES, "length")
+    )
 
     def requirements(self) -> list[Requirement]:
-        there = f"set {ROOT} to the folder that holds data/ (for VLN-CE its checkout)"
-        return [
-            module("habitat_sim", "conda install -c aihabitat -c conda-forge habitat-sim headless"),
-            module("habitat", "pip install -e habitat-lab, of the same version (VLN-CE: both 0.1.7)"),
-            path("scenes", below_root("data/scene_datasets"), there),
-            path("episodes", below_root("data/datasets"), there),
-        ]
+        simulator = "conda install -c aihabitat -c conda-forge habitat-sim headless"
+        return [needs_module("habitat_sim", simulator), *super().requirements()]

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from engine.components import Stage
+from engine.components.navigation import NavigationStage
 from engine.statistics.trajectory import Trajectory
 
 from .tasks import TASKS, Settings
 
 
-class HabitatStage(Stage):
+class HabitatStage(NavigationStage):
     """Keeps the simulator for the next episode, as long as its settings are the same. Positions are in
     metres, y up; rotations are (x, y, z, w) quaternions."""
 
@@ -41,10 +41,7 @@ class HabitatStage(Stage):
 
             self.close()
             self.env, self.settings, self._opened = habitat.Env(settings.config), settings, self._wanted()
-        index, last = self.number("episode_index"), len(self.env.episodes) - 1
-        if index > last:
-            raise ValueError(f"episode_index {index} is beyond the last, {last}")
-        self.episode = self.env.episodes[index]
+        self.episode = self.env.episodes[self.index(len(self.env.episodes))]
         self.restart()
 
     def restart(self) -> None:
@@ -59,8 +56,7 @@ class HabitatStage(Stage):
 
     def act(self, action: int) -> None:
         """A number in ACTIONS. Once habitat has ended the episode at its limit nothing moves any more."""
-        if self.walked.stopped:
-            raise RuntimeError("the agent stopped, and the episode is over: reset it first")
+        self.refuse_after_stop()
         if not self.env.episode_over:
             self.observations = dict(self.env.step({"action": self.settings.actions[action]}))
             self._visit()
@@ -86,9 +82,6 @@ class HabitatStage(Stage):
 
     def step_budget(self) -> int:
         return int(self.settings.max_steps)
-
-    def metrics(self) -> dict[str, float]:
-        return dict(self.walked.measures(), length=self.walked.steps)
 
     def pose(self, yaw: float = 0.0) -> tuple[list[float], list[float]]:
         """Position, and rotation once turned left by ``yaw`` radians."""

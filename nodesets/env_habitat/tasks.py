@@ -6,11 +6,11 @@ import gzip
 import inspect
 import json
 import os
-import sys
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, Iterator
 
-from engine.components import foreign_imports
+from engine.components import Package, below, foreign_imports
 
 ROOT = "EVALTOWER_HABITAT_ROOT"
 ACTIONS = ("stop", "move_forward", "turn_left", "turn_right", "look_up", "look_down")
@@ -25,13 +25,25 @@ TASKS = {
     "ObjectNav-MP3D": ("benchmark/nav/objectnav/objectnav_mp3d.yaml", _OBJECT),
 }
 """(file of settings, splits). VLN-CE's lie in its checkout, the others in habitat's package."""
+PACKAGES = (
+    Package(
+        ("habitat",), "pip install -e habitat-lab, of habitat_sim's version (VLN-CE: both 0.1.7)", beside=ROOT
+    ),
+    Package(
+        ("habitat_extensions",),
+        f"git clone https://github.com/jacobkrantz/VLN-CE, and set {ROOT} to that folder",
+        {"dataset": "(R2R-CE|RxR-CE)?"},
+        "VLN-CE",
+        beside=ROOT,
+    ),
+)
 
 
 class Settings:
     """``config`` as ``habitat.Env`` takes it, ``data`` its part for ``make_dataset``; lengths in metres.
 
     ``paths``: by episode id, those that VLN-CE scores nDTW by, (N, 3). ``overrides``: ``KEY=VALUE; …`` in
-    habitat's own names. ImportError says how to get what is missing.
+    habitat's own names. ImportError says how to get what is missing; ValueError which override is none.
     """
 
     def __init__(self, dataset: str, split: str, overrides: str) -> None:
@@ -39,11 +51,15 @@ class Settings:
         if "{}" in file:
             split, _, code = split.rpartition("_")
         get_config = _get_config(file)
-        pairs = [part.strip() for part in overrides.split(";") if part.strip()]
+        own = [part.strip() for part in overrides.split(";") if part.strip()]
+        if odd := [pair for pair in own if not pair.partition("=")[2]]:
+            raise ValueError(f"overrides: {odd[0]!r} is not KEY=VALUE; more than one are parted by ;")
         self.paths: dict[str, Any] = {}
         if "overrides" in inspect.signature(get_config).parameters:
-            pairs += [f"habitat.dataset.split={split}", "habitat.environment.iterator_options.shuffle=False"]
-            self.config = get_config(file, overrides=pairs)
+            pairs = [*own, f"habitat.dataset.split={split}"]
+            pairs += ["habitat.environment.iterator_options.shuffle=False"]
+            with _blaming(own):
+                self.config = get_config(file, overrides=pairs)
             told, self.actions = self.config.habitat, ACTIONS
             self.data, self.kind = told.dataset, told.dataset.type
             self.radius = float(told.task.measurements.success.success_distance)
@@ -52,10 +68,11 @@ class Settings:
             return
         # VLN-CE's own measures need more files, and RxR's sensor 142 GB of features: the distance is enough.
         sensors = ["INSTRUCTION_SENSOR"] if dataset == "R2R-CE" else []
-        pairs += ["TASK.MEASUREMENTS=['DISTANCE_TO_GOAL']", f"TASK.SENSORS={sensors}"]
+        pairs = [*own, "TASK.MEASUREMENTS=['DISTANCE_TO_GOAL']", f"TASK.SENSORS={sensors}"]
         pairs += [f"DATASET.SPLIT={split}", "ENVIRONMENT.ITERATOR_OPTIONS.SHUFFLE=False"]
         words = [word for pair in pairs for word in pair.split("=", 1)]
-        told = self.config = get_config(file.format(_LANGUAGES.get(code)), words)
+        with _blaming(own):
+            told = self.config = get_config(file.format(_LANGUAGES.get(code)), words)
         self.data, self.kind, self.actions = told.DATASET, told.DATASET.TYPE, tuple(map(str.upper, ACTIONS))
         self.radius = float(told.TASK.SUCCESS.SUCCESS_DISTANCE)
         self.max_steps = int(told.ENVIRONMENT.MAX_EPISODE_STEPS)
@@ -66,17 +83,21 @@ class Settings:
                 self.paths = {name: path["locations"] for name, path in json.load(stream).items()}
 
 
-def below_root(path: str) -> str:
-    """Habitat's relative paths (``data/…``) start from $EVALTOWER_HABITAT_ROOT."""
-    return os.path.join(os.environ.get(ROOT) or os.getcwd(), path)
-
-
 def _get_config(file: str) -> Any:
-    os.chdir(below_root(""))
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())  # VLN-CE is a checkout, not a package
-    with foreign_imports():
+    os.chdir(below(ROOT))  # habitat's own paths (data/…) start there
+    with foreign_imports(*PACKAGES):
         if file.startswith("habitat_extensions"):
             import_module("habitat_extensions")  # registers its data sets
             return import_module("habitat_extensions.config.default").get_extended_config
         return import_module("habitat.config.default").get_config
+
+
+@contextmanager
+def _blaming(overrides: list[str]) -> Iterator[None]:
+    """ValueError that names the overrides, where there are some and habitat does not take its settings."""
+    try:
+        yield
+    except Exception as error:
+        if not overrides:
+            raise
+        raise ValueError(f"overrides {'; '.join(overrides)!r}: habitat refuses: {error}") from None

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-import io
 import json
 import math
 from typing import Any
 
 import numpy as np
 
-from engine.components import TRIGGER, EvaluateTool, PortDef, ResetTool, StageTool
+from engine.components import TRIGGER, PortDef, ResetTool, StageTool
+from engine.components.agentcanvas.json_values import png_to_base64 as png
+from engine.components.navigation import WALKED, ExpertTool, NavigationEvaluate
 
 from .tasks import ACTIONS
 
@@ -31,8 +31,7 @@ class StepDiscrete(StageTool):
     node_type, description = "env_habitat__step_discrete", "One action of the agent"
     input_ports = [ACTION]
     output_ports = [
-        PortDef("reward", "ANY", "float: metres by which the goal got nearer"),
-        PortDef("terminated", "BOOL", "the agent stopped"),
+        *WALKED,
         PortDef("truncated", "BOOL", "habitat's step limit was reached"),
         PortDef("info", "ANY", "step_count, position, orientation"),
     ]
@@ -66,7 +65,12 @@ class StepHighToLow(StepDiscrete):
     ]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        angle, distance = float(inputs["angle"]), float(inputs["distance"])
+        try:
+            angle, distance = float(inputs["angle"]), float(inputs["distance"])
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"angle {inputs['angle']!r} and distance {inputs['distance']!r}: not numbers"
+            ) from None
         if angle == 0 and distance == 0:
             return self._walked([0])
         self.stage.env.sim.set_agent_state(*self.stage.pose(angle))
@@ -105,29 +109,29 @@ class ObservePanorama(StageTool):
     default_config = {"n_views": 12}
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        count, views, directions = int(self.config["n_views"]), [], []
+        count, views, directions = self.number("n_views", 1), [], []
         for index in range(count):
             turned = self.stage.pose(2 * math.pi * index / count)
             seen = _seen(self.stage.env.sim.get_observations_at(*turned))
             depth = seen["depth"]
             stretched = (depth - depth.min()) / max(float(np.ptp(depth)), 1e-6) * 255
-            pngs = {"rgb_base64": _png(seen["rgb"]), "depth_base64": _png(stretched.astype(np.uint8))}
-            pngs["depth_raw_base64"] = _png(np.clip(depth * 1000, 0, 65535).astype(np.uint16))
+            pngs = {
+                "rgb_base64": png(seen["rgb"]),
+                "depth_base64": png(stretched.astype(np.uint8)),
+            }
+            pngs["depth_raw_base64"] = png(np.clip(depth * 1000, 0, 65535).astype(np.uint16))
             directions.append({"dir_id": index, "heading_deg": round(360 * index / count, 1)})
             views.append({**directions[-1], **pngs})
         return {"views": views, "directions": json.dumps(directions), "n_views": count}
 
 
-class Evaluate(EvaluateTool):
-    node_type, description = "env_habitat__evaluate", "Success, SPL, nDTW and friends, by our own measures"
+class Evaluate(NavigationEvaluate):
+    node_type = "env_habitat__evaluate"
 
 
-class ExpertAction(StageTool):
+class ExpertAction(ExpertTool):
     node_type, description = "env_habitat__expert_action", "What habitat's follower of shortest paths does"
-    input_ports, output_ports = [TRIGGER], [ACTION]
-
-    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        return {"action": self.stage.expert()}
+    output_ports = [ACTION]
 
 
 TOOLS = (Reset, StepDiscrete, StepHighToLow, ObserveEgocentric, ObservePanorama, Evaluate, ExpertAction)
@@ -136,11 +140,3 @@ TOOLS = (Reset, StepDiscrete, StepHighToLow, ObserveEgocentric, ObservePanorama,
 def _seen(observations: Any) -> dict[str, Any]:
     rgb, depth = observations["rgb"], np.asarray(observations["depth"], np.float32)
     return {"rgb": np.asarray(rgb, np.uint8), "depth": depth[..., 0]}
-
-
-def _png(pixels: np.ndarray) -> str:
-    from PIL import Image
-
-    stream = io.BytesIO()
-    Image.fromarray(pixels).save(stream, format="PNG")
-    return base64.b64encode(stream.getvalue()).decode("ascii")

@@ -11,43 +11,38 @@ newer: on Debian 12 ``apt-get install --no-install-recommends -t bookworm-backpo
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from engine.components import (
     EnvPanelField,
+    Package,
     Requirement,
     StageNodeSet,
-    StagePanel,
     conda_env_python,
-    needs_module,
 )
 
 from .stage import OBS_MODES, ManiSkillStage
 from .tools import TOOLS
 
 
-class ManiSkillPanel(StagePanel):
-    name, display_name = "env_maniskill", "ManiSkill"
-    fields: ClassVar[list[EnvPanelField]] = [
-        EnvPanelField("task", "text", "Task", placeholder="PickCube-v1"),
-        EnvPanelField("obs_mode", "select", "Observation", options=list(OBS_MODES)),
-        EnvPanelField("control_mode", "text", "Control (empty: the task's)", placeholder="pd_ee_delta_pos"),
-        EnvPanelField("episode_index", "number", "Episode", min=0, step=1),
-    ]
-
-
 class EnvManiSkill(StageNodeSet):
     """One scene a process. With a camera, making one leaks 19 MB: it is kept while the task is the same."""
 
-    name, description = "env_maniskill", "ManiSkill 3's robot arms, on the CPU"
+    name, title, description = "env_maniskill", "ManiSkill", "ManiSkill 3's robot arms, on the CPU"
     server_python = conda_env_python("evaltower-maniskill", "EVALTOWER_MANISKILL_PYTHON")
     expected_ram_mb = 900
     recycle_above_mb = 4096
-    env_panel, stage_class, tool_classes = ManiSkillPanel, ManiSkillStage, TOOLS
+    stage_class, tool_classes = ManiSkillStage, TOOLS
+    only_fields = True
+    fields = (
+        EnvPanelField("task", "text", "Task", placeholder="PickCube-v1"),
+        EnvPanelField("obs_mode", "select", "Observation", options=list(OBS_MODES)),
+        EnvPanelField("control_mode", "text", "Control (empty: the task's)", placeholder="pd_ee_delta_pos"),
+    )
     metrics = ("success", "return", "length")
 
+    packages = (Package(("mani_skill",), "pip install torch, then mani-skill"),)
+
     def requirements(self) -> list[Requirement]:
-        needs = [needs_module("mani_skill", "pip install torch, then mani-skill")]
+        needs = super().requirements()
         return [*needs, _vulkan()] if needs[0].met else needs
 
 

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from engine.components import Stage, foreign_imports
+from engine.components import SeededStage, foreign_imports
 
 OBS_MODES = ("state", "state_dict", "rgb", "rgbd")
-EPISODES = 1000
 
 
-class ManiSkillStage(Stage):
+class ManiSkillStage(SeededStage):
     """Keeps its scene for the next episode, as long as task, observation and control are the same."""
 
     def __init__(self) -> None:
@@ -22,11 +21,7 @@ class ManiSkillStage(Stage):
         self._limit = 0
 
     def options(self, field: str) -> list[str]:
-        return {"obs_mode": list(OBS_MODES), "split": ["default"]}.get(field, [])
-
-    def episode_counts(self) -> dict[str, int]:
-        """A seed each; there is no end to them."""
-        return {"default": EPISODES}
+        return list(OBS_MODES) if field == "obs_mode" else super().options(field)
 
     def set_up(self) -> None:
         wanted = self.text("task") or "PickCube-v1", self.choice("obs_mode"), self.text("control_mode")

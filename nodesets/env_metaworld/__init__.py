@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.components import StageNodeSet, conda_env_python
+from engine.components import EnvPanelField, StageNodeSet, conda_env_python
 
-from .panel import MetaWorldPanel
 from .tools import TOOLS
-from .trial import METRICS, STEP_LIMIT, Bench
+from .trial import CHOICES, METAWORLD, METRICS, STEP_LIMIT, Bench
 
 
 class EnvMetaWorld(StageNodeSet):
@@ -17,9 +16,17 @@ class EnvMetaWorld(StageNodeSet):
     name = "env_metaworld"
     description = "Meta-World v3: 50 manipulation tasks (MT1, MT50), scripted and random policies"
     server_python = conda_env_python("evaltower-metaworld", "EVALTOWER_METAWORLD_PYTHON")
+    packages = (METAWORLD,)
     expected_ram_mb = 400  # 210 to 280 without frames
     recycle_above_mb = 1024  # what closed environments leave behind comes and goes, some tens of MB
-    env_panel, stage_class, tool_classes, metrics = MetaWorldPanel, Bench, TOOLS, METRICS
+    stage_class, tool_classes, metrics = Bench, TOOLS, METRICS
+    only_fields = True
+    fields = (
+        EnvPanelField("task_id", "text", "Task", placeholder="reach-v3; empty: the fifty in turn"),
+        EnvPanelField("frames", "select", "Frames", options=CHOICES["frames"]),
+        EnvPanelField("until", "select", "An episode ends at", options=CHOICES["until"]),
+        EnvPanelField("seed", "number", "Seed", min=0),
+    )
 
     async def get_eval_metadata(self) -> dict[str, Any]:
         return dict(await super().get_eval_metadata(), env_name="Meta-World v3", step_budget=STEP_LIMIT)

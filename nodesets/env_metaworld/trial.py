@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any, Mapping
 
 import numpy as np
 
-from engine.components import Stage
+from engine.components import Package, SeededStage, extra, foreign_imports
 
+METAWORLD = Package(("metaworld",), extra("simulators", "EVALTOWER_METAWORLD_PYTHON"))
 METRICS = ("success", "return", "steps")
 STEP_LIMIT = 500  # Meta-World's own
-CHOICES = {"frames": ["none", "render"], "until": ["success", "limit"], "split": ["default"]}
+CHOICES = {"frames": ["none", "render"], "until": ["success", "limit"]}
 
 
 class Trial:
@@ -69,7 +69,7 @@ class Trial:
         return {"success": float(self.success), "return": self.total, "steps": float(self.steps)}
 
 
-class Bench(Stage):
+class Bench(SeededStage):
     """Plays one trial after another, each with an environment of its own."""
 
     def __init__(self) -> None:
@@ -77,17 +77,12 @@ class Bench(Stage):
         self.trial: Trial | None = None
 
     def options(self, field: str) -> list[str]:
-        return CHOICES.get(field, [])
-
-    def episode_counts(self) -> dict[str, int]:
-        """Seeds have no end; 1000 episodes are what ``--all`` means here."""
-        return {"default": 1000}
+        return CHOICES.get(field) or super().options(field)
 
     def set_up(self) -> None:
-        for field in ("frames", "until"):
-            if self.form.get(field, CHOICES[field][0]) not in CHOICES[field]:
-                raise ValueError(f"selector {field} takes {' or '.join(CHOICES[field])}")
-        self._open(dict(self.form))
+        chosen = {field: self.choice(field) for field in CHOICES}
+        numbers = {field: self.number(field) for field in ("seed", "episode_index")}
+        self._open({**self.form, **chosen, **numbers})
 
     def restart(self) -> None:
         """Make the trial anew if steps were taken."""
@@ -127,12 +122,7 @@ def _library(frames: bool) -> tuple[Any, Any]:
     """(environments, policies) by name."""
     if frames:
         os.environ.setdefault("MUJOCO_GL", "egl")
-    try:
+    with foreign_imports(METAWORLD):
         from metaworld.env_dict import ALL_V3_ENVIRONMENTS_GOAL_OBSERVABLE
         from metaworld.policies import ENV_POLICY_MAP
-    except ImportError as error:
-        raise ImportError(
-            f"{sys.executable} lacks Meta-World ({error}): pip install 'evaltower[simulators]' there, "
-            "or set EVALTOWER_METAWORLD_PYTHON to an interpreter that has metaworld and packaging"
-        ) from None
     return ALL_V3_ENVIRONMENTS_GOAL_OBSERVABLE, ENV_POLICY_MAP

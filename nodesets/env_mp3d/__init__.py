@@ -7,49 +7,32 @@ fields are those of AgentCanvas's nodeset of this name.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from engine.components import EnvPanelField, conda_env_python
+from engine.components.navigation import NavigationStageNodeSet
 
-from engine.components import (
-    EnvPanelField,
-    Requirement,
-    StageNodeSet,
-    StagePanel,
-    conda_env_python,
-    needs_module,
-    needs_path,
-)
-from engine.statistics.trajectory import MEASURES
-
-from .scans import DATASETS, ROOT, SPLITS, below_root, find_library
+from .scans import CHECKOUT, DATASETS, DOWNLOAD, MATTERSIM, ROOT, SPLITS
 from .stage import Mp3dStage
 from .tools import TOOLS
 
+_LICENCE = "agree to the terms at https://niessner.github.io/Matterport; without them nothing is seen"
 
-class Mp3dPanel(StagePanel):
-    name, display_name = "env_mp3d", "Matterport3D"
-    fields: ClassVar[list[EnvPanelField]] = [
+
+class EnvMp3d(NavigationStageNodeSet):
+    """One simulator a process. The walk is exact; only what is seen may differ."""
+
+    name, title = "env_mp3d", "Matterport3D"
+    description = "Matterport3D: R2R from viewpoint to viewpoint"
+    server_python = conda_env_python("evaltower-mp3d", "EVALTOWER_MP3D_PYTHON")
+    packages, root = (MATTERSIM,), ROOT
+    data = (
+        ("viewpoint graphs", "connectivity", CHECKOUT),
+        ("R2R episodes", "tasks/R2R/data/R2R_val_unseen.json", DOWNLOAD),
+        ("images", "data/v1/scans", _LICENCE),
+    )
+    expected_ram_mb = 2048  # by what is said of it; nobody here could measure
+    stage_class, tool_classes = Mp3dStage, TOOLS
+    fields = (
         EnvPanelField("dataset", "select", "Dataset", options=list(DATASETS)),
         EnvPanelField("split", "select", "Split", options=list(SPLITS)),
         EnvPanelField("episode_index", "number", "Episode: one of a path's instructions", min=0, step=1),
-    ]
-
-
-class EnvMp3d(StageNodeSet):
-    """One simulator a process."""
-
-    name, description = "env_mp3d", "Matterport3D: R2R from viewpoint to viewpoint"
-    server_python = conda_env_python("evaltower-mp3d", "EVALTOWER_MP3D_PYTHON")
-    determinism = "seeded"  # the walk is exact; another card may render a pixel differently
-    expected_ram_mb = 2048  # by what is said of it; nobody here could measure
-    env_panel, stage_class, tool_classes, metrics = Mp3dPanel, Mp3dStage, TOOLS, (*MEASURES, "length")
-
-    def requirements(self) -> list[Requirement]:
-        find_library()
-        there = f"set {ROOT} to a checkout of Matterport3DSimulator"
-        licence = "agree to the terms at https://niessner.github.io/Matterport; without them nothing is seen"
-        return [
-            needs_module("MatterSim", f"{there}, and build it (cmake -DEGL_RENDERING=ON ..)"),
-            needs_path("viewpoint graphs", below_root("connectivity"), there),
-            needs_path("R2R episodes", below_root("tasks/R2R/data/R2R_val_unseen.json"), "its download.sh"),
-            needs_path("images", below_root("data/v1/scans"), licence),
-        ]
+    )

@@ -5,12 +5,17 @@ from __future__ import annotations
 import heapq
 import json
 import math
-import os
-import sys
 from functools import lru_cache
 from typing import Any
 
+from engine.components import Package, below
+
 ROOT = "EVALTOWER_MP3D_ROOT"
+CHECKOUT = f"set {ROOT} to a checkout of Matterport3DSimulator"
+DOWNLOAD = f"{CHECKOUT}, and run its tasks/R2R/data/download.sh"
+MATTERSIM = Package(
+    ("MatterSim",), f"{CHECKOUT}, and build it (cmake -DEGL_RENDERING=ON ..)", beside=f"{ROOT}/build"
+)
 DATASETS = ("R2R", "R4R")
 SPLITS = ("val_unseen", "val_seen", "train")  # of test nobody knows the goals
 
@@ -19,8 +24,8 @@ class Scan:
     """Viewpoints by id: ``position`` [x, y, z] in metres, z up, and ``edges`` {neighbour: metres}."""
 
     def __init__(self, name: str) -> None:
-        with open(below_root(f"connectivity/{name}_connectivity.json")) as stream:
-            found = [item if item["included"] else None for item in json.load(stream)]
+        items = _read(f"connectivity/{name}_connectivity.json", CHECKOUT)
+        found = [item if item["included"] else None for item in items]
         self.position: dict[str, list[float]] = {}
         self.edges: dict[str, dict[str, float]] = {}
         for item in filter(None, found):
@@ -59,8 +64,7 @@ class Scan:
 @lru_cache(maxsize=4)
 def episodes(dataset: str, split: str) -> list[dict[str, Any]]:
     """One for each instruction of each path, in the file's order, with ``instr_id`` and ``instruction``."""
-    with open(below_root(f"tasks/{dataset}/data/{dataset}_{split}.json")) as stream:
-        paths = json.load(stream)
+    paths = _read(f"tasks/{dataset}/data/{dataset}_{split}.json", DOWNLOAD)
     return [
         {**path, "instr_id": f"{path['path_id']}_{number}", "instruction": text}
         for path in paths
@@ -68,11 +72,10 @@ def episodes(dataset: str, split: str) -> list[dict[str, Any]]:
     ]
 
 
-def below_root(path: str) -> str:
-    return os.path.join(os.environ.get(ROOT) or os.getcwd(), path)
-
-
-def find_library() -> None:
-    """MatterSim is a file in the folder it was built in."""
-    if below_root("build") not in sys.path:
-        sys.path.append(below_root("build"))
+def _read(path: str, remedy: str) -> Any:
+    """A file of the checkout. ValueError where it is not there, with what brings it."""
+    try:
+        with open(below(ROOT, path)) as stream:
+            return json.load(stream)
+    except FileNotFoundError as error:
+        raise ValueError(f"there is no {error.filename}: {remedy}") from None

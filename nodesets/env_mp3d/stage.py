@@ -8,17 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from engine.components import Stage, foreign_imports
+from engine.components import below, foreign_imports
+from engine.components.navigation import NavigationStage
 from engine.statistics.navigation import ndtw_of
 from engine.statistics.trajectory import Trajectory
 
-from .scans import DATASETS, SPLITS, Scan, below_root, episodes, find_library
+from .scans import DATASETS, MATTERSIM, ROOT, SPLITS, Scan, episodes
 
 RADIUS_M = 3.0
 STEP_BUDGET = 30
 
 
-class Mp3dStage(Stage):
+class Mp3dStage(NavigationStage):
     """Headings are in radians, clockwise from +y; elevations from the horizon up."""
 
     def __init__(self) -> None:
@@ -33,16 +34,14 @@ class Mp3dStage(Stage):
     def episode_counts(self) -> dict[str, int]:
         """Of the splits whose file is there."""
         dataset = self.choice("dataset")
-        files = {name: below_root(f"tasks/{dataset}/data/{dataset}_{name}.json") for name in SPLITS}
+        files = {name: below(ROOT, f"tasks/{dataset}/data/{dataset}_{name}.json") for name in SPLITS}
         return {name: len(episodes(dataset, name)) for name, file in files.items() if os.path.exists(file)}
 
     def set_up(self) -> None:
         found = episodes(self.choice("dataset"), self.choice("split"))
-        index = self.number("episode_index")
-        if index >= len(found):
-            raise ValueError(f"episode_index {index} is beyond the last, {len(found) - 1}")
+        episode = found[self.index(len(found))]
         self._simulator = self._simulator or _simulator()
-        self.episode, name = found[index], found[index]["scan"]
+        self.episode, name = episode, episode["scan"]
         self.scan = self._scans[name] = self._scans.get(name) or Scan(name)
         self.restart()
 
@@ -81,10 +80,15 @@ class Mp3dStage(Stage):
 
     def metrics(self) -> dict[str, float]:
         """Distances are along the graph, in nDTW too."""
-        found, path = self.walked.measures(), self.episode["path"]
+        found, path = super().metrics(), self.episode["path"]
         far = [self.scan.distances(wanted) for wanted in path]
         found["ndtw"] = ndtw_of([[column[name] for column in far] for name in self.visited], RADIUS_M)
-        return dict(found, sdtw=found["success"] * found["ndtw"], length=self.walked.steps)
+        return dict(found, sdtw=found["success"] * found["ndtw"])
+
+    def expert(self) -> str:
+        """The next viewpoint on a shortest path, or STOP."""
+        route = self.scan.route(self.here(), self.episode["path"][-1])
+        return route[0] if route else "STOP"
 
     def step_budget(self) -> int:
         return STEP_BUDGET
@@ -108,12 +112,11 @@ class Mp3dStage(Stage):
 
 
 def _simulator() -> Any:
-    find_library()
-    with foreign_imports():
+    with foreign_imports(MATTERSIM):
         import MatterSim
-    simulator, scans = MatterSim.Simulator(), below_root("data/v1/scans")
+    simulator, scans = MatterSim.Simulator(), below(ROOT, "data/v1/scans")
     simulator.setDatasetPath(scans)
-    simulator.setNavGraphPath(below_root("connectivity"))
+    simulator.setNavGraphPath(below(ROOT, "connectivity"))
     simulator.setRenderingEnabled(os.path.isdir(scans))  # who has no images can still walk
     simulator.setCameraResolution(640, 480)
     simulator.setCameraVFOV(math.radians(60))

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.components import TRIGGER, EvaluateTool, PortDef, ResetTool, StageTool
+from engine.components import TRIGGER, PortDef, ResetTool, StageTool
+from engine.components.navigation import WALKED, ExpertTool, NavigationEvaluate
 
 STOP = ("STOP", "FINISHED", "FINISHED!")
 
@@ -24,8 +25,7 @@ class StepWaypoint(StageTool):
     node_type, description = "env_mp3d__step_waypoint", "Go to a viewpoint by its id, or STOP"
     input_ports = [PortDef("viewpoint_id", "TEXT", "any viewpoint of the scan, or STOP")]
     output_ports = [
-        PortDef("reward", "ANY", "float: metres by which the goal got nearer"),
-        PortDef("terminated", "BOOL", "the agent stopped"),
+        *WALKED,
         PortDef("truncated", "BOOL", "never: the graph's step budget is the limit"),
         PortDef("info", "ANY", "the four that follow"),
         PortDef("new_viewpoint", "TEXT"),
@@ -36,21 +36,15 @@ class StepWaypoint(StageTool):
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
         stage, target, error = self.stage, str(inputs["viewpoint_id"]).strip(), ""
-        if stage.walked.stopped:
-            raise RuntimeError("the agent stopped, and the episode is over: reset it first")
+        stage.refuse_after_stop()
         here, heading, far = stage.here(), stage.now().heading, stage.walked.distances[-1]
         if target.upper() in STOP:
             stage.walked.stopped = True
-        elif (
-            target != here and here not in stage.scan.distances(target)
-            if target in stage.scan.edges
-            else True
-        ):
-            error = (
-                f"{target!r} is no viewpoint to go to; next to here are {', '.join(stage.scan.edges[here])}"
-            )
-        else:
+        elif target in stage.scan.edges and here in stage.scan.distances(target):
             stage.go(target)
+        else:
+            near = ", ".join(stage.scan.edges[here])
+            error = f"{target!r} is no viewpoint to go to; next to here are {near}"
         turned = math.degrees(math.remainder(stage.now().heading - heading, 2 * math.pi))
         told = {"new_viewpoint": stage.here(), "turned_angle": str(round(turned, 1))}
         told.update(success=not error, error=error)
@@ -97,7 +91,7 @@ class ObservePanorama(StageTool):
     default_config = {"n_headings": 12}
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        stage, count = self.stage, int(self.config["n_headings"])
+        stage, count = self.stage, self.number("n_headings", 1)
         before, views, told = (stage.now().heading, stage.now().elevation), [], []
         for elevation, name in ((-30, "down"), (0, "ahead"), (30, "up")):
             for degrees in (360 * number / count for number in range(count)):
@@ -112,17 +106,13 @@ class ObservePanorama(StageTool):
         return {"views": views, "view_meta": json.dumps(told), "depth_views": [], **ids}
 
 
-class Evaluate(EvaluateTool):
+class Evaluate(NavigationEvaluate):
     node_type, description = "env_mp3d__evaluate", "Success, SPL, nDTW and friends, along the graph"
 
 
-class ExpertAction(StageTool):
+class ExpertAction(ExpertTool):
     node_type, description = "env_mp3d__expert_action", "The next viewpoint on a shortest path, or STOP"
-    input_ports, output_ports = [TRIGGER], [PortDef("action", "TEXT")]
-
-    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        route = self.stage.scan.route(self.stage.here(), self.stage.episode["path"][-1])
-        return {"action": route[0] if route else "STOP"}
+    output_ports = [PortDef("action", "TEXT")]
 
 
 TOOLS = (Reset, StepWaypoint, ObserveNavigable, ObservePanorama, Evaluate, ExpertAction)

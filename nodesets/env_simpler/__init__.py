@@ -9,15 +9,12 @@ the limit, and takes the last step's.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from engine.components import (
     EnvPanelField,
+    Package,
     Requirement,
     StageNodeSet,
-    StagePanel,
     conda_env_python,
-    needs_module,
     needs_path,
 )
 
@@ -25,31 +22,32 @@ from .stage import SPLITS, SimplerStage
 from .tools import TOOLS
 
 
-class SimplerPanel(StagePanel):
-    name, display_name = "env_simpler", "SimplerEnv"
-    fields: ClassVar[list[EnvPanelField]] = [
-        EnvPanelField("split", "select", "Robot", options=list(SPLITS)),
-        EnvPanelField("task_id", "text", "Task (empty: the robot's first)", placeholder="widowx_stack_cube"),
-        EnvPanelField("episode_index", "number", "Episode: which of the task's placements", min=0, step=1),
-    ]
-
-
 class EnvSimpler(StageNodeSet):
     """One scene a process. Physics is seeded; another card may render a pixel differently."""
 
-    name, description = "env_simpler", "SimplerEnv: robot arms that pick, place, open and close"
+    name, title = "env_simpler", "SimplerEnv"
+    description = "SimplerEnv: robot arms that pick, place, open and close"
     server_python = conda_env_python("evaltower-simpler", "EVALTOWER_SIMPLER_PYTHON")
     determinism = "seeded"
     expected_ram_mb = 4096  # by what is said of it; nobody here could measure
     expected_vram_mb = 2048
     recycle_above_mb = 12288
-    env_panel, stage_class, tool_classes = SimplerPanel, SimplerStage, TOOLS
+    stage_class, tool_classes = SimplerStage, TOOLS
+    fields = (
+        EnvPanelField("split", "select", "Robot", options=list(SPLITS)),
+        EnvPanelField("task_id", "text", "Task (empty: the robot's first)", placeholder="widowx_stack_cube"),
+        EnvPanelField("episode_index", "number", "Episode: which of the task's placements", min=0, step=1),
+    )
     metrics = ("success", "num_steps", "cumulative_reward")
 
+    packages = (
+        Package(
+            ("simpler_env",),
+            "git clone --recurse-submodules https://github.com/simpler-env/SimplerEnv, then pip install "
+            "'numpy<2' -e ManiSkill2_real2sim -e .",
+        ),
+    )
+
     def requirements(self) -> list[Requirement]:
-        clone = "git clone --recurse-submodules https://github.com/simpler-env/SimplerEnv"
-        install = f"{clone}, then pip install 'numpy<2' -e ManiSkill2_real2sim -e ."
-        return [
-            needs_module("simpler_env", install),
-            needs_path("an NVIDIA card", "/dev/nvidiactl", "SAPIEN 2 renders on one, and on nothing else"),
-        ]
+        card = needs_path("an NVIDIA card", "/dev/nvidiactl", "SAPIEN 2 renders on one, and on nothing else")
+        return [*super().requirements(), card]

@@ -35,7 +35,7 @@ class StepContinuous(StageTool):
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
         stage, actions, ended = self.stage, _actions(inputs["action"]), self.stage.ended
-        stage.act(actions[: int(self.config["max_chunk_steps"]) or None])
+        stage.act(actions[: self.number("max_chunk_steps") or None])
         told = {"step_index": stage.steps, "success": stage.success}
         instruction = stage.facts()["instruction"]
         return {

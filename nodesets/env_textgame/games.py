@@ -11,7 +11,7 @@ import shutil
 import string
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 _USUAL_OPTIONS = {
     "simple": "--rewards dense --goal detailed",
@@ -21,6 +21,13 @@ _USUAL_OPTIONS = {
 }
 _READ = ("admissible_commands", "score", "max_score", "won", "lost", "objective")
 _JAVA_OPTIONS = "-Xmx768m -XX:+UseSerialGC"  # it takes a quarter of the machine else
+
+
+class _OptionParser(argparse.ArgumentParser):
+    """Of a command line that is a selector here: says what is wrong, and ends nothing."""
+
+    def error(self, message: str) -> NoReturn:
+        raise ValueError(f"{message} ({self.prog} takes {' '.join(self.format_usage().split()[3:])})")
 
 
 class TextWorldGame:
@@ -56,12 +63,12 @@ def generated(name: str, options: str, seed: int) -> TextWorldGame:
     if name not in _USUAL_OPTIONS:
         raise ValueError(f"textworld has no game {name!r}; it has {', '.join(_USUAL_OPTIONS)}")
     _, make, add_arguments = CHALLENGES[f"tw-{name}"]
-    parser = argparse.ArgumentParser(prog=f"tw-make tw-{name}")
+    parser = _OptionParser(prog=f"tw-make tw-{name}", add_help=False)
     add_arguments(parser)
     try:
         settings = vars(parser.parse_args((options or _USUAL_OPTIONS[name]).split()))
-    except SystemExit:
-        raise ValueError(f"options {options!r}: {' '.join(parser.format_usage().split())}") from None
+    except ValueError as error:
+        raise ValueError(f"selector options is {options!r}: {error}") from None
     with tempfile.TemporaryDirectory() as folder:
         how = GameOptions()
         how.seeds, how.path = seed, str(Path(folder) / "game.z8")
@@ -120,6 +127,10 @@ class Experiment:
         known = laboratory.get_task_names()
         if task not in known:
             raise ValueError(f"scienceworld has no task {task!r}; it has {', '.join(known)}")
+        allowed = ["easy", *laboratory.get_possible_simplifications()]
+        for wanted in filter(None, simplifications.split(",")):
+            if wanted not in allowed:
+                raise ValueError(f"selector options is {simplifications!r}; it takes {', '.join(allowed)}")
         variation = seed % laboratory.get_max_variations(task)
         laboratory.load(task, variation, simplifications, generateGoldPath=True)
         self.walkthrough: list[str] = laboratory.get_gold_action_sequence()

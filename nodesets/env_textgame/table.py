@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
-from engine.components import Stage
+from engine.components import Package, SeededStage, extra, foreign_imports
 
 from . import games
 
 STEP_BUDGET = 100
+PACKAGES = tuple(
+    Package((name,), extra("simulators", "EVALTOWER_TEXTGAME_PYTHON"), {"task_id": tasks}, only_for)
+    for name, tasks, only_for in (
+        ("textworld", r"(?!scienceworld/).*", "TextWorld and ALFWorld"),
+        ("scienceworld", r"scienceworld/.*", "ScienceWorld"),
+        ("alfworld", r"alfworld/.*|.*\.tw-pddl", "ALFWorld"),
+    )
+)
 
 
-class Table(Stage):
+class Table(SeededStage):
     """``game`` is None before the first; ``chosen``: its task, options and seed."""
 
     def __init__(self) -> None:
@@ -22,23 +29,12 @@ class Table(Stage):
         self.steps = 0
         self._laboratory: Any = None
 
-    def options(self, field: str) -> list[str]:
-        return ["default"] if field == "split" else []
-
-    def episode_counts(self) -> dict[str, int]:
-        """Seeds have no end; 1000 episodes are what ``--all`` means here."""
-        return {"default": 1000}
-
     def set_up(self) -> None:
-        task, options = (str(self.form.get(field) or "") for field in ("task_id", "options"))
-        seed = int(self.form.get("game_seed", self.form.get("seed", 0)))
+        task, options = self.text("task_id") or "textworld/simple", self.text("options")
+        seed = self.number("game_seed", self.number("seed"))
         try:
-            self._open(task or "textworld/simple", options, seed)
-        except ImportError as error:
-            where = (
-                f"pip install 'evaltower[simulators]' for {sys.executable}, or set EVALTOWER_TEXTGAME_PYTHON"
-            )
-            raise ImportError(f"{task} needs a library that is not there ({error}): {where}") from None
+            with foreign_imports(*PACKAGES):
+                self._open(task, options, seed)
         except OSError as error:
             raise ValueError(str(error)) from None
 
@@ -64,7 +60,8 @@ class Table(Stage):
         return dict(told, steps=float(self.steps))
 
     def step_budget(self) -> int:
-        return STEP_BUDGET
+        """Enough for the game's own solution: the gold path of scienceworld/boil has up to 188 steps."""
+        return max(STEP_BUDGET, len(self.current().walkthrough))
 
     def close(self) -> None:
         for held in (self.game, self._laboratory):
@@ -78,6 +75,8 @@ class Table(Stage):
             self.game.close()
         self.game = None
         engine, _, name = task.partition("/")
+        if options and engine not in ("textworld", "scienceworld"):
+            raise ValueError(f"selector options is {options!r}; only textworld/… and scienceworld/… take any")
         if task.endswith((".z8", ".tw-pddl")):
             self.game = games.from_file(task)
         elif engine == "textworld":

@@ -30,6 +30,7 @@ class WorkspacePanel(BaseEnvPanel):
 
     name = "env_workspace"
     display_name = "Workspace"
+    only_fields = True
     fields = [
         EnvPanelField(
             "cases", "text", "Cases (folder, JSON or JSONL)", placeholder="empty: the built-in ones"

@@ -5,11 +5,7 @@ Imports numpy alone, so that it can be listed where onnxruntime is missing; it c
 
 from __future__ import annotations
 
-import sys
-from importlib.util import find_spec
-from typing import Any
-
-from engine.components import BaseCanvasNode, BaseNodeSet, conda_env_python
+from engine.components import BaseCanvasNode, BaseNodeSet, Package, conda_env_python, extra
 
 from .run import Run
 
@@ -21,15 +17,8 @@ class ModelOnnx(BaseNodeSet):
     description = "ONNX files, batched where their graph has a free batch axis; silero-vad by default"
     parallelism = "shared"
     server_python = conda_env_python("evaltower-onnx", "EVALTOWER_ONNX_PYTHON")
+    packages = (Package(("onnxruntime",), extra("models", "EVALTOWER_ONNX_PYTHON")),)
     expected_ram_mb = 200
 
     def get_tools(self) -> list[BaseCanvasNode]:
         return [Run()]
-
-    async def initialize(self, **kwargs: Any) -> None:
-        """ImportError, in one sentence, where onnxruntime is missing."""
-        if find_spec("onnxruntime") is None:
-            raise ImportError(
-                f"model_onnx needs onnxruntime, which {sys.executable} lacks: "
-                "pip install 'evaltower[models]', or set EVALTOWER_ONNX_PYTHON to an interpreter that has it"
-            )

@@ -5,11 +5,7 @@ Imports numpy alone, so that it can be listed where transformers is missing; it 
 
 from __future__ import annotations
 
-import sys
-from importlib.util import find_spec
-from typing import Any
-
-from engine.components import BaseCanvasNode, BaseNodeSet, conda_env_python
+from engine.components import BaseCanvasNode, BaseNodeSet, Package, conda_env_python, extra
 
 from .choose import Choose
 from .look import Look
@@ -24,6 +20,9 @@ class PolicyHF(BaseNodeSet):
     )
     parallelism = "shared"
     server_python = conda_env_python("evaltower-hf", "EVALTOWER_HF_PYTHON")
+    packages = tuple(
+        Package((library,), extra("models", "EVALTOWER_HF_PYTHON")) for library in ("transformers", "torch")
+    )
     expected_ram_mb = 1500
     env = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
     # The first call loads its model and checks it, for which a language model runs several hundred rows.
@@ -32,12 +31,3 @@ class PolicyHF(BaseNodeSet):
 
     def get_tools(self) -> list[BaseCanvasNode]:
         return [Choose(), Look()]
-
-    async def initialize(self, **kwargs: Any) -> None:
-        """ImportError, in one sentence, where a library is missing."""
-        for library in ("transformers", "torch"):
-            if find_spec(library) is None:
-                raise ImportError(
-                    f"policy_hf needs {library}, which {sys.executable} lacks: pip install "
-                    "'evaltower[models]', or set EVALTOWER_HF_PYTHON to an interpreter that has it"
-                )

@@ -5,11 +5,7 @@ Imports numpy alone, so that it can be listed where the library is missing; it c
 
 from __future__ import annotations
 
-import sys
-from importlib.util import find_spec
-from typing import Any
-
-from engine.components import BaseCanvasNode, BaseNodeSet, conda_env_python
+from engine.components import BaseCanvasNode, BaseNodeSet, Package, conda_env_python, extra
 
 from .act import Act
 
@@ -21,15 +17,8 @@ class PolicySB3(BaseNodeSet):
     description = "Policies that stable-baselines3 saved, batched; a PPO policy for CartPole comes with it"
     parallelism = "shared"
     server_python = conda_env_python("evaltower-sb3", "EVALTOWER_SB3_PYTHON")
+    packages = (Package(("stable_baselines3",), extra("models", "EVALTOWER_SB3_PYTHON")),)
     expected_ram_mb = 600
 
     def get_tools(self) -> list[BaseCanvasNode]:
         return [Act()]
-
-    async def initialize(self, **kwargs: Any) -> None:
-        """ImportError, in one sentence, where the library is missing."""
-        if find_spec("stable_baselines3") is None:
-            raise ImportError(
-                f"policy_sb3 needs stable-baselines3, which {sys.executable} lacks: "
-                "pip install 'evaltower[models]', or set EVALTOWER_SB3_PYTHON to an interpreter that has it"
-            )

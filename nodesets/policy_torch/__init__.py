@@ -5,11 +5,7 @@ Imports numpy alone, so that it can be listed where torch is missing; torch come
 
 from __future__ import annotations
 
-import sys
-from importlib.util import find_spec
-from typing import Any
-
-from engine.components import BaseCanvasNode, BaseNodeSet, conda_env_python
+from engine.components import BaseCanvasNode, BaseNodeSet, Package, conda_env_python, extra
 
 from .act import Act
 
@@ -21,15 +17,8 @@ class PolicyTorch(BaseNodeSet):
     description = "TorchScript and state_dict policies, batched; a recurrent CartPole policy comes with it"
     parallelism = "shared"
     server_python = conda_env_python("evaltower-torch", "EVALTOWER_TORCH_PYTHON")
+    packages = (Package(("torch",), extra("torch", "EVALTOWER_TORCH_PYTHON")),)
     expected_ram_mb = 400
 
     def get_tools(self) -> list[BaseCanvasNode]:
         return [Act()]
-
-    async def initialize(self, **kwargs: Any) -> None:
-        """ImportError, in one sentence, where torch is missing."""
-        if find_spec("torch") is None:
-            raise ImportError(
-                f"policy_torch needs torch, which {sys.executable} lacks: pip install 'evaltower[torch]', "
-                "or set EVALTOWER_TORCH_PYTHON to an interpreter that has it"
-            )

@@ -118,7 +118,10 @@ def test_a_file_is_replaced_whole_and_only_by_force(shell: Shell, run: str, tmp_
     assert (said.code, said.out) == (0, "")
     assert target.read_bytes().startswith(b"episode_index,")
     assert shell("export", run, "--format", "csv", "-o", str(tmp_path)).code == 2
-    assert shell("export", run, "--format", "csv", "-o", str(tmp_path / "no" / "x.csv")).code == 1
+    for command in (("export", run, "--format", "csv"), ("report", run)):
+        said = shell(*command, "-o", str(tmp_path / "no" / "x"))
+        assert said.code == 2
+        assert f"there is no folder {tmp_path / 'no'}: make it first" in said.err
     assert shell("export", run, "--format", "mp4").code == 2
 
 

@@ -61,7 +61,7 @@ def test_usage_errors_are_2_and_one_message(shell: Shell) -> None:
         assert said.out == ""
         assert "Traceback" not in said.err
     assert "near: toy" in shell("run", "toyy").err
-    assert "worker_count: is 0" in shell("run", "toy", "-w", "0").err
+    assert "'0' is not a whole number from 1" in shell("run", "toy", "-w", "0").err
 
 
 def test_colour_only_on_a_terminal_that_wants_it(tmp_path: Path) -> None:

@@ -82,6 +82,39 @@ def test_a_queue_is_operated_from_a_shell(backend: subprocess.Popen[str], root: 
     assert shell("queue").code == 3
 
 
+PROFILE = '[profiles.big]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\napi_key_env = "BIG_KEY"\n'
+ASKS = {"id": "ask", "type": "llmCall", "config": {"profile": "big", "user_prompt": "?"}}
+
+
+def test_a_key_that_only_the_shell_has_is_asked_for_where_the_run_looks(
+    backend: subprocess.Popen[str], root: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BIG_KEY", "s3cr3t-0123456789")
+    (root / "evaltower.toml").write_text(PROFILE)
+    asked = root / "asked.json"
+    asked.write_bytes(msgspec.json.encode({"judges": [{"id": "a", "profile": "big"}, {"id": "b"}]}))
+    told = f"BIG_KEY is set here, and not for the backend, process {backend.pid}, whose environment the run"
+    said = shell("run", "toy", "-n", "1", "--scoring", str(asked))
+    assert said.code != 0
+    assert " ".join(said.err.split()).count(told) == 1
+    assert "end the backend and start it where the variable is set" in " ".join(said.err.split())
+    graph = msgspec.json.decode((root / "workspace" / "graphs" / "toy.json").read_bytes())
+    graph["nodes"].append(ASKS)
+    (root / "workspace" / "graphs" / "asks.json").write_bytes(msgspec.json.encode(graph))
+    said = shell("run", "asks", "-n", "1")
+    assert said.code != 0
+    assert told in " ".join(said.err.split())
+    assert shell("runs", "--json").json == []
+
+    monkeypatch.delenv("BIG_KEY")
+    assert shell("run", "toy", "-n", "1", "--scoring", str(asked)).code == 0, "it costs the judges' scores"
+    monkeypatch.setenv("BIG_KEY", "s3cr3t-0123456789")
+    wait_for(lambda: "has just ended" not in shell("rescore", "last").err, "the end of its processes")
+    said = shell("rescore", "last")
+    assert said.code != 0
+    assert told in " ".join(said.err.split())
+
+
 def test_a_secret_that_only_the_shell_has_is_asked_for_where_the_run_looks(
     backend: subprocess.Popen[str], root: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -36,9 +36,22 @@ def test_episodes_and_the_failed_ones(shell: Shell, root: Path) -> None:
     make_run(root, rows=[fake_row(0), fake_row(1, instruction=EVIL), crash])
     said = shell("episodes", "last")
     assert "infra: exit code 1" in said.out
-    assert "␛[31m[bold]go‹U+202E›␊left" in said.out
+    assert "␛[31m[bold]go‹U+202E› …" in said.out
     failed = shell("episodes", "last", "--failed", "--json").json
     assert [row["episode_index"] for row in failed] == [0, 2]
+
+
+def test_the_log_of_an_episode_that_no_firing_ended_tells_its_error(shell: Shell, root: Path) -> None:
+    refused = fake_row(0, status="error", error_class="config", error="the environment refused episode 0")
+    raised = fake_row(1, status="error", error_class="graph", error="step at step 1: ValueError: boom")
+    logs = {0: [], 1: [fake_line(1, "step", error="ValueError: boom")]}
+    make_run(root, rows=[refused, raised], logs=logs)
+    for more in ((), ("--errors",)):
+        said = shell("log", "last", "0", *more)
+        assert (said.code, said.out) == (0, "config: the environment refused episode 0\n")
+    assert [line["episode"]["error_class"] for line in shell("log", "last", "0", "--json").json] == ["config"]
+    assert shell("log", "last", "1").out.count("boom") == 1  # the firing has told it
+    assert len(shell("log", "last", "1", "--json").json) == 1
 
 
 def test_a_log_one_row_a_firing(shell: Shell, root: Path) -> None:

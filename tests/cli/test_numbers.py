@@ -42,7 +42,31 @@ def test_a_run_in_which_nothing_completed(shell: Shell, root: Path) -> None:
     make_run(root, rows=[crash(0), crash(1)])
     said = shell("show", "last")
     assert said.code == 0
-    assert said.out.startswith("success is withheld: 2 of 2 episodes gave no success")
+    told = "success is withheld: no episode was measured: all 2 failed with infra: env_crash"
+    assert told in " ".join(said.out.split())
+    assert "The means over what completed" not in said.out
+    assert "nothing measured: 2 of 2 episodes failed" in shell("runs").out
+    assert shell("show", "last", "--json").json["results"]["errors"] == [
+        {"error_class": "infra", "termination": "env_crash", "error": "env_crash", "episodes": 2,
+         "episode_index": 0}
+    ]  # fmt: skip
+
+
+def test_the_commonest_errors_are_told_at_the_end(shell: Shell, root: Path) -> None:
+    refused = [
+        fake_row(i, status="error", error_class="config", error=f"the environment refused episode {i}: no x")
+        for i in range(20, 23)
+    ]
+    others = [fake_row(i, status="error", error_class="graph", error=f"kind {'abcd'[i]}") for i in range(4)]
+    make_run(root, rows=[*others, *refused, fake_row(30)])
+    lines = shell("show", "last").out.splitlines()
+    told = lines[lines.index("errors") :]
+    assert told[1:4] == [
+        "3 × config: the environment refused episode 20: no x",
+        "1 × graph: kind a",
+        "1 × graph: kind b",
+    ]
+    assert told[4].startswith("2 further errors: evaltower episodes ")
 
 
 def test_scenes_are_what_is_independent(shell: Shell, root: Path) -> None:

@@ -174,7 +174,7 @@ def test_errors_are_json_where_json_was_asked_for(root: Path, operate: Operate) 
     make_run(root, label="baseline")
     said = operate("run", "toy", "-w", "many", "--json")
     assert said.code == 2
-    assert "neither a number nor auto" in said.json["error"]
+    assert "is not a whole number from 1 to 4096, or auto." in said.json["error"]
     assert "near: baseline" in operate("show", "basline", "--json").json["error"]
     assert "Usage" in operate("move", "last", "--json").err
 

@@ -27,6 +27,11 @@ def test_no_row_is_wider_than_the_terminal(
     assert "…" in lines[1]
 
 
+def test_a_row_is_one_line_of_whatever_its_cells_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    put_table(["run", "result"], [["a", "OSError: no scene\nTraceback (most recent call last):\n  File"]])
+    assert capsys.readouterr().out == "run  result\na    OSError: no scene …\n"
+
+
 def test_a_run_s_id_is_never_cut(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.cli import progress
+from engine.cli import follow, progress
 from engine.cli.progress import Pace, describe
 from engine.control.reports import RunReport
 from engine.store.records import (
@@ -84,3 +84,49 @@ def test_above_the_error_budget_no_mean_is_told() -> None:
     told = describe(report(11, 500, error_count=2, metric_stats=stats), Pace())
     assert "success withheld: 2 of 11 with errors" in told
     assert "0.500" not in told
+
+
+def playing(*steps: int, done: int = 0, budget: int | None = 1000) -> RunReport:
+    """A run of a worker for each of these steps of an episode that it plays."""
+    found = report(done, 0)
+    found.progress = Progress(
+        run_id="r",
+        updated_at="",
+        workers=[
+            WorkerProgress(worker_id=number, state="running", step=step, budget=budget)
+            for number, step in enumerate(steps)
+        ],
+    )
+    return found
+
+
+def test_the_steps_of_a_long_first_episode_are_seen(clock: list[float]) -> None:
+    pace = Pace()
+    pace.update(playing(0, 0))
+    assert describe(playing(0, 0), pace) == "0/10 episodes · starting"
+    clock[0] += 10
+    now = playing(30, 70)
+    pace.update(now)
+    assert describe(now, pace) == "0/10 episodes · at step 70 of 1000 · 10 steps/s"
+    assert "at step" not in describe(playing(30, done=1), pace)
+    assert "at step 3 ·" in describe(playing(3, budget=None), pace)
+
+
+def test_lines_tell_of_steps_alone_now_and_then(
+    clock: list[float], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(follow.time, "monotonic", lambda: clock[0])
+    lines, pace = follow.Lines(), Pace()
+
+    def said(after: float, report: RunReport, waiting: str = "") -> str:
+        clock[0] += after
+        lines.show(report, pace, waiting)
+        return capsys.readouterr().err
+
+    assert said(0, playing(0), "queued, 1st") == "queued, 1st\n"
+    assert said(600, playing(0), "queued, 1st") == ""
+    assert "at step 1 of 1000" in said(600, playing(1))
+    assert said(follow.LINE_EVERY_SEC + 1, playing(2)) == ""
+    assert "at step 9 of 1000" in said(follow.STEPS_EVERY_SEC, playing(9))
+    assert said(1, playing(10, done=1)) == ""
+    assert "1/10 episodes" in said(follow.LINE_EVERY_SEC, playing(10, done=1))

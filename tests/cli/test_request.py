@@ -74,7 +74,6 @@ def test_which_episodes(
     [
         {"count": 3, "every": True},
         {"count": 3, "episodes": "1"},
-        {"count": 0},
         {"episodes": "1", "start": 2},
         {"episodes": ""},
         {"episodes": "", "count": 5},

@@ -136,7 +136,8 @@ def test_an_episode_is_shown_with_its_scores_and_what_its_judges_said(shell: She
     assert [score["metric"] for score in told["episode"]["scores"]] == ["tests_pass", "judge:style"]
     assert [score["pass"] for score in told["episode"]["scores"]] == [False, True]
     assert len(shell("log", "last", "1", "--json", "--node", "reset").json) == 1
-    assert shell("log", "last", "3", "--json").json == []
+    (ended,) = shell("log", "last", "3", "--json").json
+    assert ended["episode"]["error"] == "exit code 1"
 
 
 def test_a_run_whose_judges_all_failed_has_no_other_headline(shell: Shell, root: Path) -> None:
@@ -167,6 +168,27 @@ def test_a_long_word_of_a_reason_is_cut_where_it_is_too_long(shell: Shell, root:
     said = shell("log", "last", "0").out
     assert "x" * 1900 in said
     assert "characters left out]" in said
+
+
+def test_a_score_that_the_graphs_own_metric_hides_is_told_once(shell: Shell, root: Path) -> None:
+    hidden = Measured(grader_id="own", metric="success", value=0.0, passed=False)
+    make_run(root, rows=[scored(0, scores=[hidden]), scored(1, scores=[hidden, USD]), scored(2)])
+    told = " ".join(shell("show", "last").out.split())
+    remedy = "the graph's own metric of that name counts; give the grader another config.metric"
+    assert told.count(f"hidden success in 2: {remedy}") == 1
+    assert "success: the graph's own metric of that name counts" in shell("log", "last", "0").out
+    assert "counts" not in shell("log", "last", "2").out
+    assert shell("show", "last", "--json").json["scoring"]["hidden"] == {"success": 2}
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_rescore_is_named_only_where_it_may_bring_more(shell: Shell, root: Path, again: bool) -> None:
+    gone = {"stage": "collect", "class": "infra", "message": "the file is gone", "retryable": again}
+    broken = Unmeasured(grader_id="own", metric="own", reason="grader_error")
+    make_run(root, rows=[scored(0, failure=gone, scores=[broken])])
+    said = shell("show", "last").out
+    assert "could not be fetched" in said
+    assert ("evaltower rescore" in said) is again
 
 
 def test_a_trace_that_was_done_without_is_told(shell: Shell, root: Path) -> None:
@@ -251,6 +273,12 @@ def test_a_file_says_how_a_run_is_scored(control: FakeControl, operate: Operate,
     ("content", "told"),
     [
         ("{torn", ": cannot be read: JSON is malformed"),
+        ("", ': is empty (write what is asked for, such as {"graders": [{"id": "steps"}]})'),
+        (" \n", ": is empty (write what"),
+        ('[{"id": "steps"}]', ": holds a list, and no JSON object (write what"),
+        ("null", ": holds null, and no JSON object"),
+        ('"steps"', ": holds a text, and no JSON object"),
+        ("7", ": holds a number, and no JSON object"),
         ('{"graders": [{"id": "stepps"}]}', ": graders[0].id: there is no kind of grader 'stepps'"),
         ('{"error_budget": 7}', ": error_budget: must be"),
     ],

@@ -60,7 +60,8 @@ def test_a_nodeset_is_described(tmp_path):
     assert (manifest.name, manifest.class_name, manifest.path) == ("env_a", "Env", str(tmp_path / "env_a.py"))
     assert (manifest.parallelism, manifest.parallelism_assumed) == ("replicated", True)
     assert (manifest.recycle_after, manifest.env, manifest.expected_vram_mb) == (3, {"A": "1"}, 900)
-    assert manifest.panel == {"name": "panel", "display_name": "panel", "fields": [], "actions": []}
+    schema = {"name": "panel", "display_name": "panel", "fields": [], "actions": [], "only_fields": False}
+    assert manifest.panel == schema
     step = manifest.tools["env_a__step"]
     assert (step.batched, step.dynamic_ports, step.default_config) == (True, False, {"size": [64, 64]})
     assert [(p.name, p.wire_type, p.optional) for p in step.inputs] == [

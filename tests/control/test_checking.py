@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -80,8 +82,9 @@ def test_a_nodeset_that_fails_to_load_is_named_with_its_error(control: LocalCont
     ],
 )
 def test_a_nodeset_that_cannot_be_started_here_is_said_before_a_run(
-    control: LocalControl, attribute: str, code: str | None
+    control: LocalControl, attribute: str, code: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     path = control.root / "workspace" / "nodesets" / "env_toy.py"
     path.write_text(
         NODESET.replace('name = "env_toy"\n    desc', f'name = "env_toy"\n    {attribute}\n    desc')
@@ -137,3 +140,54 @@ def test_a_start_is_refused_with_every_problem_and_leaves_nothing(
     with pytest.raises(RefusedError, match="no graph is called 'nope'"):
         control.start(StartRequest(graph_name="nope"))
     assert control.runs() == []
+
+
+def test_a_package_that_is_not_installed_is_missing_and_a_run_is_refused_until_it_is(
+    control: LocalControl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "library"
+    library.mkdir()
+    monkeypatch.setenv("PYTHONPATH", str(library))
+    _need(control, 'Package(("toy_lib",), "pip install toy-lib")')
+    report = control.check("toy")
+    assert report.ok
+    (missing,) = report.missing
+    assert (missing.kind, missing.name, missing.wanted) == ("package", "toy_lib", ["env_toy"])
+    assert missing.remedy == f"{sys.executable} lacks it: pip install toy-lib"
+    with pytest.raises(RefusedError) as refused:
+        control.start(StartRequest(graph_name="toy"))
+    (problem,) = refused.value.problems
+    assert (problem.code, problem.remedy) == ("no-package", "pip install toy-lib")
+    assert control.runs() == []
+    (library / "toy_lib.py").write_text("raise RuntimeError('nobody imports it to look for it')\n")
+    assert control.check("toy").missing == []
+    (library / "toy_lib.py").unlink()
+    assert [missing.name for missing in control.check("toy").missing] == ["toy_lib"]
+
+
+def test_a_package_that_some_tasks_need_counts_where_one_of_them_is_chosen(control: LocalControl) -> None:
+    _need(control, 'Package(("toy_lib",), "get it", {"task_id": "deep/.*"})')
+    assert control.check("toy").missing == []
+    control.start(StartRequest(graph_name="toy", selectors={"task_id": "flat/1"}))
+    for chosen in ({"selectors": {"task_id": "deep/1"}}, {"episode_selectors": [{}, {"task_id": "deep/2"}]}):
+        with pytest.raises(RefusedError, match="toy_lib"):
+            control.start(StartRequest(graph_name="toy", episode_count=2, **chosen))
+
+
+def test_a_graph_that_names_such_a_task_needs_its_package(control: LocalControl) -> None:
+    _need(control, 'Package(("toy_lib",), "get it", {"task_id": "deep/.*"})')
+    nodes = [{**node, "config": {"task_id": "deep/1"}} for node in toy_graph()["nodes"]]
+    file = control.root / "workspace" / "graphs" / "deep.json"
+    file.write_text(json.dumps(toy_graph(nodes=nodes)))
+    assert [missing.name for missing in control.check("deep").missing] == ["toy_lib"]
+    with pytest.raises(RefusedError, match="toy_lib"):
+        control.start(StartRequest(graph_name="deep"))
+    control.start(StartRequest(graph_name="deep", selectors={"task_id": "flat/1"}))
+
+
+def _need(control: LocalControl, package: str) -> None:
+    source = NODESET.replace("import BaseCanvasNode", "import Package, BaseCanvasNode")
+    source = source.replace(
+        'name = "env_toy"\n    desc', f'name = "env_toy"\n    packages = ({package},)\n    desc'
+    )
+    (control.root / "workspace" / "nodesets" / "env_toy.py").write_text(source)

@@ -1,5 +1,13 @@
 from __future__ import annotations
 
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import engine
+from engine.control import doctor_extras
 from engine.control.reader import Reader
 from tests.fakes.finished_runs import make_run
 from tests.fakes.workspace import NODESET
@@ -44,3 +52,43 @@ def test_what_a_nodeset_needs_is_one_line_where_all_is_there_and_else_one_for_ea
     ]
     assert "module msgspec" in told[0].detail
     assert (told[1].detail, told[1].remedy) == ("data: /no/data is not there", "get it")
+
+
+def test_each_extra_is_told_with_what_it_brings_and_how_to_get_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(doctor_extras, "installed", lambda name: "1.2" if name != "silero-vad" else None)
+    items = {item.name: item for item in doctor_extras.extras()}
+    assert items["extra video"].detail == "mp4 of an episode: av 1.2"
+    assert items["extra video"].remedy == ""
+    assert items["extra models"].detail.endswith("transformers 1.2; not installed: silero-vad")
+    assert items["extra models"].remedy == "pip install 'evaltower[models]'"
+    assert {item.state for item in items.values()} == {"ok"}
+
+
+def test_the_extras_are_those_of_the_project() -> None:
+    project = Path(engine.__file__).parents[1] / "pyproject.toml"
+    declared = tomllib.loads(project.read_text())["project"]["optional-dependencies"]
+    asked = {
+        name: {re.match(r"[\w-]+", wanted)[0] for wanted in asks} - {"evaltower"}  # type: ignore[index]
+        for name, asks in declared.items()
+        if name not in ("test", "testing")
+    }
+    assert {name: set(packages) for name, (_, packages) in doctor_extras.EXTRAS.items()} == asked
+
+
+def test_packages_alone_are_looked_for_and_java_is_known(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    packages = 'packages = (Package(("msgspec",), ""), Package(("toy_lib",), "get it", {"task": "x"}, "x"))'
+    source = NODESET.replace("import BaseCanvasNode", "import Package, BaseCanvasNode")
+    source = source.replace('name = "env_toy"\n    desc', f'name = "env_toy"\n    {packages}\n    desc')
+    (reader.root / "workspace" / "nodesets" / "env_toy.py").write_text(source)
+    told = {(item.name, item.detail): (item.state, item.remedy) for item in reader.doctor()}
+    found = told["needs of env_toy", "module toy_lib, for x alone: not installed"]
+    assert found == ("warning", "get it")
+    java = told["needs of env_textgame", "program java, for ScienceWorld alone: not on the PATH"]
+    assert java == ("warning", "apt-get install --no-install-recommends default-jre-headless")
+    extensions = [detail for _, detail in told if detail.startswith("module habitat_extensions")]
+    assert extensions[0].startswith("module habitat_extensions, for VLN-CE alone: ModuleNotFoundError")

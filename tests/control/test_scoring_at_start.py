@@ -85,6 +85,59 @@ def test_a_secret_that_is_not_there_keeps_no_run_from_starting(control: LiveCont
     wait_until_over(control, run)
 
 
+def test_what_stands_against_several_sinks_is_told_once(root: Path, reader: Reader) -> None:
+    secrets = root / "outputs" / "secrets.toml"
+    secrets.parent.mkdir(exist_ok=True)
+    secrets.write_text('ingest = "s3cr3t-0123456789"')
+    secrets.chmod(0o644)
+    sinks = [
+        {"name": name, "kind": "otlp", "endpoint": "http://collector:4318", "auth_secret": "ingest"}
+        for name in "abc"
+    ]
+    path = beside(root, {"sinks": sinks})
+    (problem,) = reader.check("toy").problems
+    assert problem.where == f"{path}: sinks[0].auth_secret"
+    assert problem.message == (
+        "outputs/secrets.toml has mode 0644, and others may read it: chmod 600 outputs/secrets.toml; it"
+        " stands against sinks[1].auth_secret, sinks[2].auth_secret, too"
+    )
+    secrets.unlink()
+    (problem,) = reader.check("toy").problems
+    assert problem.message.startswith("there is no secret 'ingest'")
+
+
+def test_a_grader_without_a_command_is_warned_of(root: Path, reader: Reader) -> None:
+    graders = [
+        {"id": "tests-pass"},
+        {"id": "command", "config": {"cmd": " "}},
+        {"id": "swe-bench"},
+        {"id": "reward-file", "config": {"metric": "reward"}},
+        {"id": "script", "config": {"code": "1"}},
+        {"id": "script-score", "config": {"cmd": "true"}},
+    ]
+    path = beside(root, {"graders": graders})
+    report = reader.check("toy")
+    assert report.ok
+    assert [(problem.severity, problem.where) for problem in report.problems] == [
+        ("warning", f"{path}: graders[{place}].config.cmd") for place in (0, 1)
+    ]
+    assert "only a case that says one (expected.cmd) is graded" in report.problems[0].message
+
+
+def test_a_judge_without_its_key_is_warned_of_once(control: LiveControl) -> None:
+    profile = '[profiles.big]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\napi_key_env = "BIG_KEY"\n'
+    (control.root / "evaltower.toml").write_text(profile)
+    control.pause()
+    asked = {"judges": [{"id": "a"}, {"id": "b"}]}
+    run = control.start(request(scoring=asked))
+    (told,) = [notice for notice in control.backend().notices if "BIG_KEY" in notice]
+    problem = "profile 'big': the environment variable BIG_KEY is not set: it has to hold the key"
+    assert told.endswith(f"{run} starts, but scoring.judges[0].profile: {problem}")
+    told_apart = refusal(control, request(scoring=asked, caller_secrets=["BIG_KEY"]))
+    assert list(told_apart) == ["scoring.judges[0].profile"]
+    assert "BIG_KEY is set here, and not for the backend" in told_apart["scoring.judges[0].profile"]
+
+
 def test_the_error_budget_is_that_of_the_request(control: LiveControl) -> None:
     run = control.start(request(scoring=GOOD))
     assert control.show(run).error_budget == 0.25

@@ -106,6 +106,7 @@ def test_one_that_does_not_start_ends_its_runs_with_the_reason(
     report = wait_until_over(control, control.start(request()))
     assert report.status == "error"
     assert "weights.pt is not there" in (report.summary.error or "")
+    assert "\n" not in (report.summary.error or "")
     assert not loaded(control)
     assert not control.live.queue.servers
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.components.errors import HostCrashed, HostStartFailed, HostTimeout
+from engine.components.errors import HostCrashed, HostStartFailed, HostTimeout, WrongChoice
 from engine.evaluation.verdict import InfraError, SetupRefused, of_exception, of_outcome
 
 ERRORS = [
@@ -22,6 +22,7 @@ ERRORS = [
         (InfraError("time limit", "timeout"), "timeout", "infra"),
         (OSError(2, "No such file or directory"), "exception", "infra"),
         (SetupRefused("no such split"), "exception", "config"),
+        (WrongChoice("env_id is 'x'"), "exception", "config"),
         (KeyError("x"), "exception", "graph"),
     ],
 )

@@ -1,7 +1,7 @@
 """A backend in a process of its own, told by lines on stdin, that can be killed.
 
-``start BEHAVIOUR`` → ``accepted RUN``; ``cancel RUN`` → ``cancelled RUN``, ``cancelling RUN`` or
-``over RUN``; ``end`` ends it when nothing is left to do. Three of its runs fit the machine at once.
+``start BEHAVIOUR``, or ``away BEHAVIOUR`` for a cluster, → ``accepted RUN``; ``cancel RUN`` → ``cancelled
+RUN``, ``cancelling RUN`` or ``over RUN``; ``end`` ends it when nothing is left to do. Three of its runs fit the machine at once.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from engine.scheduling.simulated import SimulatedMachine
 from engine.scheduling.simulation_file import Simulation
 from engine.store.backend_lock import BackendLock
 from engine.store.settings import Admission, Settings
+from engine.store.slurm_settings import SlurmSettings
 
 THREE_RUNS = Simulation(ram_mb=7500)
 
@@ -26,7 +27,8 @@ def main() -> None:
     root, orphan_grace = Path(sys.argv[1]), float(sys.argv[2])
     closing.RUN_PROCESS = "tests.fakes.run_process"
     lock = BackendLock.acquire(root)
-    settings = Settings(admission=Admission(grace=2.0, orphan_grace=orphan_grace, disk_low=0.0))
+    admission = Admission(grace=2.0, orphan_grace=orphan_grace, disk_low=0.0)
+    settings = Settings(admission=admission, slurm=SlurmSettings(poll_sec=0.5))
     backend = Backend(root, lock, settings, SimulatedMachine(THREE_RUNS))
     control = LocalControl(root, backend)
     ending = threading.Event()
@@ -35,9 +37,13 @@ def main() -> None:
     say("ready", *(notice.split(" ", 1)[1] for notice in backend.notices.texts))
     for line in sys.stdin:
         match line.split():
-            case ["start", behaviour]:
+            case ["start" | "away" as where, behaviour]:
                 request = StartRequest(
-                    graph_name="toy", episode_count=2, selectors={"fake": behaviour}, marginal_vram_mb=0
+                    graph_name="toy",
+                    episode_count=2,
+                    selectors={"fake": behaviour},
+                    marginal_vram_mb=0,
+                    on="slurm" if where == "away" else "",
                 )
                 say("accepted", control.start(request))
             case ["cancel", run]:

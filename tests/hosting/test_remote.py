@@ -8,7 +8,14 @@ import pytest
 
 from engine.components.bases import ContainerDef, StateDef
 from engine.components.containers import ContainerStore
-from engine.components.errors import HostCrashed, HostTimeout, NodeRaised, OutsideFailure, StopExecution
+from engine.components.errors import (
+    HostCrashed,
+    HostTimeout,
+    NodeRaised,
+    OutsideFailure,
+    StopExecution,
+    WrongChoice,
+)
 from engine.components.firing import FiringRequest
 from engine.hosting.remote import RemoteHandler
 from tests.hosting.helpers import Host
@@ -74,6 +81,13 @@ async def test_a_node_may_say_that_what_it_relies_on_failed_and_its_process_goes
     with pytest.raises(OutsideFailure, match=r"^the server of it is away$") as caught:
         await handler.fire(request({"what": "lost its server"}))
     assert caught.value.termination == "exception"
+    assert (await handler.fire(request({"what": "echo", "value": 1}))).outputs == {"value": 1}
+
+
+async def test_a_node_may_say_that_it_cannot_play_what_was_selected(start: Start) -> None:
+    handler = RemoteHandler((await start()).client, lambda _: 20)
+    with pytest.raises(WrongChoice, match=r"^colour is 'x'; it takes red or blue$"):
+        await handler.fire(request({"what": "cannot play that"}))
     assert (await handler.fire(request({"what": "echo", "value": 1}))).outputs == {"value": 1}
 
 

@@ -116,8 +116,10 @@ def test_one_that_does_not_start_says_why_in_the_words_of_its_log(
     model.set("broken")
     server = keep()
     why = server.why()
-    assert why.startswith("FileNotFoundError: weights.pt is not there")
-    assert "Traceback" in why
+    assert why.startswith("FileNotFoundError: weights.pt is not there (more in outputs/servers/")
+    assert "\n" not in why
+    assert why.endswith(f"(more in {server.folder.stderr.relative_to(server.folder.root)})")
+    assert "Traceback" in server.folder.stderr.read_text()
 
 
 @pytest.mark.slow

@@ -29,6 +29,7 @@ from engine.components import (
     PortDef,
     StateDef,
     StopExecution,
+    WrongChoice,
 )
 
 FOREVER = 600
@@ -190,6 +191,9 @@ class Do(BaseCanvasNode):
 
     async def lost_its_server(self, inputs, ctx):
         raise OutsideFailure("the server of it is away")
+
+    async def cannot_play_that(self, inputs, ctx):
+        raise WrongChoice("colour is 'x'; it takes red or blue")
 
     async def exits(self, inputs, ctx):
         os._exit(1)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.components import WrongChoice
 from tests.nodesets.gym_player import FAKES, Player, nodeset_class
 
 planning: Any = importlib.import_module(nodeset_class("env_gymnasium").__module__ + ".planning")
@@ -109,9 +110,9 @@ async def test_the_bot_follows_what_another_agent_did(player: Player) -> None:
 async def test_agents_say_what_they_cannot_play(player: Player) -> None:
     await player.choose(env_id=FAKES + "NewApi")
     await player.fire("reset")
-    with pytest.raises(ValueError, match="is not a BabyAI level"):
+    with pytest.raises(WrongChoice, match="is not a BabyAI level"):
         await player.fire("babyai_bot_action", trigger=None)
-    with pytest.raises(ValueError, match="needs a transition table"):
+    with pytest.raises(WrongChoice, match="which has no transition table"):
         await player.fire("optimal_action", trigger=None)
 
 
@@ -129,9 +130,25 @@ async def test_a_rule_of_one_line_balances_the_pole(player: Player) -> None:
     assert (await player.episode("rule_action", 3, env_id="CartPole-v1"))["return"] == 500
 
 
+async def test_an_agent_that_cannot_play_what_was_selected_says_what_it_can(player: Player) -> None:
+    for agent, env_id, told in (
+        (
+            "rule_action",
+            "Taxi-v4",
+            "env_id is 'Taxi-v4', for which there is no rule; there is one for Acrobot, ",
+        ),
+        ("optimal_action", "CartPole-v1", "env_id is 'CartPole-v1', which has no transition table"),
+    ):
+        await player.choose(env_id=env_id)
+        await player.fire("reset")
+        with pytest.raises(WrongChoice) as caught:
+            await player.fire(agent, trigger=None)
+        assert str(caught.value).startswith(told)
+
+
 async def test_a_rule_is_chosen_by_the_environment_or_by_name(player: Player) -> None:
     await player.choose(env_id="CartPole-v1")
     await player.fire("reset")
-    with pytest.raises(ValueError, match="there is no rule for 'Walker'; there is one for Acrobot, CartPole"):
+    with pytest.raises(WrongChoice, match="config rule is 'Walker'; it takes Acrobot, CartPole"):
         await player.fire("rule_action", {"rule": "Walker"}, trigger=None)
     assert (await player.fire("rule_action", {"rule": "MountainCar"}, trigger=None))["action"] in (0, 2)

@@ -112,6 +112,14 @@ async def test_without_images_one_can_walk_but_not_look(tmp_path: Path) -> None:
             await env.fire("observe_panorama", {"n_headings": 4})
 
 
+async def test_without_viewpoint_graphs_one_line_says_what_brings_them(tmp_path: Path) -> None:
+    where = make_world(tmp_path / "root")
+    (tmp_path / "root" / "connectivity" / f"{SCAN}_connectivity.json").unlink()
+    async with hosted("env_mp3d", tmp_path, **where) as env:
+        error = (await env.choose(0))["error"]
+        assert f"{SCAN}_connectivity.json: set EVALTOWER_MP3D_ROOT to a checkout" in error
+
+
 async def test_what_is_missing_is_one_line(tmp_path: Path) -> None:
     where = make_world(tmp_path / "root")
     (tmp_path / "root" / "build" / "MatterSim.py").unlink()
@@ -119,7 +127,11 @@ async def test_what_is_missing_is_one_line(tmp_path: Path) -> None:
         error = (await env.choose(0))["error"]
         assert "No module named 'MatterSim'" in error
         assert "`evaltower doctor` says what is missing" in error
-        assert "R2R_val_seen.json" in (await env.choose(0, split="val_seen"))["error"]
+        error = (await env.choose(0, split="val_seen"))["error"]
+        assert error.startswith(
+            f"there is no {tmp_path}/root/tasks/R2R/data/R2R_val_seen.json: set EVALTOWER_MP3D_ROOT"
+        )
+        assert "download.sh" in error
         assert "episode_index 6 is beyond the last, 5" in (await env.choose(6))["error"]
 
 

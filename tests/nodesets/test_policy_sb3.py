@@ -168,7 +168,7 @@ async def test_a_missing_library_is_said_with_the_extra_that_brings_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "stable_baselines3", None)
-    with pytest.raises(ImportError, match=r"policy_sb3 needs stable-baselines3, .* 'evaltower\[models\]'"):
+    with pytest.raises(ImportError, match=r"policy_sb3 needs stable_baselines3, .* 'evaltower\[models\]'"):
         await nodeset_class("policy_sb3")().initialize()
 
 

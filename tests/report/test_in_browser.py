@@ -209,3 +209,88 @@ def test_untrusted_text_does_nothing(page: Page, tmp_path: Path) -> None:
     assert page.evaluate("document.querySelector('#c0 .instruction').textContent") == EVIL.replace(
         "\u202e", "‹U+202E›"
     )
+
+
+CONTRAST = """(() => {
+    const parse = told => (told.match(/[\\d.]+/g) || []).map(Number)
+    const over = (top, under) => {
+        const a = top.length > 3 ? top[3] : 1
+        return [0, 1, 2].map(at => top[at] * a + under[at] * (1 - a))
+    }
+    const light = colour => {
+        const [r, g, b] = colour.map(part => part / 255).map(
+            part => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4)
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b
+    }
+    const paper = one => {
+        const under = one.parentElement ? paper(one.parentElement) : [255, 255, 255]
+        return over(parse(getComputedStyle(one).backgroundColor), under)
+    }
+    const poor = {}
+    for (const one of document.querySelectorAll('body *')) {
+        const own = [...one.childNodes].some(node => node.nodeType === 3 && node.textContent.trim())
+        const before = getComputedStyle(one, '::before').content
+        if (!own && (before === 'none' || !one.matches('.cells a, .legend i'))) continue
+        const under = paper(one), ink = over(parse(getComputedStyle(one).color), under)
+        const [high, low] = [light(ink), light(under)].sort((a, b) => b - a)
+        const ratio = (high + 0.05) / (low + 0.05)
+        if (ratio < 4.5) poor[`${one.tagName} ${one.className}`] = ratio
+    }
+    return poor
+})()"""
+
+
+@pytest.fixture
+def every_outcome(tmp_path: Path) -> Path:
+    """The report of a run with every outcome, several tasks, many metrics, and long texts."""
+    names = ("success", "spl", "oracle_success", "navigation_error", "path_length", "ndtw")
+    wrong = {"status": "error", "error_class": "infra"}
+    ended: list[dict[str, Any]] = [
+        {"metrics": {**dict.fromkeys(names, 0.25), "success": 1.0}},
+        {"metrics": dict.fromkeys(names, 0.125)},
+        {"metrics": {"success": None}},
+        {**wrong, "termination": "exception", "error_class": "config", "error": "refused: " + "no " * 90},
+        {**wrong, "termination": "env_crash", "error": "e" * 400},
+        {**wrong, "termination": "timeout", "error": "too slow"},
+        {"status": "cancelled", "termination": "cancelled", "error": "it was cancelled"},
+        {"scoring": "pending"},
+    ]  # fmt: skip
+    rows = [
+        fake_row(at, seed=2**31 - 1 - at, elapsed_sec=12.5, instruction="walk to the red chair " * 3, **how)
+        for at, how in enumerate(ended)
+    ]
+    run = filmed_run(tmp_path, rows=rows, steps={0: 3, 1: 3})
+    target = tmp_path / "report.html"
+    words = ["--root", str(tmp_path), "report", run.run_id, "-o", str(target)]
+    assert run_command_line(open_control, words) == 0
+    return target
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_has_the_contrast_that_wcag_aa_asks_for(
+    page: Page, every_outcome: Path, scheme: str
+) -> None:
+    page.open(every_outcome, 1280, 900, scheme)
+    assert (
+        len(page.evaluate("[...new Set([...document.querySelectorAll('.cells a')].map(a => a.className))]"))
+        == 8
+    )
+    assert page.evaluate(CONTRAST) == {}
+
+
+def test_at_1280_no_column_is_cut_and_at_800_only_tables_scroll(page: Page, every_outcome: Path) -> None:
+    wider = (
+        "[...document.querySelectorAll('.scroll')].filter(one => one.scrollWidth > one.clientWidth).length"
+    )
+    page.open(every_outcome, 1280)
+    assert page.evaluate(wider) == 0
+    page.open(every_outcome, 800)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 800
+
+
+def test_on_paper_it_is_light_and_nothing_is_cut(page: Page, every_outcome: Path) -> None:
+    page.open(every_outcome, 718, 1000, "dark", media="print")
+    assert page.evaluate("getComputedStyle(document.body).color") == "rgb(29, 36, 44)"
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 718
+    assert page.evaluate(CONTRAST) == {}

@@ -3,12 +3,15 @@ from __future__ import annotations
 import re
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine.report import cards, episodes, run_page
+from engine.report.markup import STYLE
 from engine.statistics.aggregate import aggregate
 from engine.store.environment_record import BatchedRecord, EnvironmentRecord
+from engine.store.outcomes import EPISODE_OUTCOMES
 from engine.store.records import EpisodeRow
 from engine.store.scores import Measured
 from tests.cli.conftest import Shell
@@ -16,7 +19,7 @@ from tests.fakes.finished_runs import fake_row, make_run
 from tests.report.filmed import filmed_run
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>\x1b[31m\u202e\u2066\0\x85"
-TEXTS = {"h1", "h2", "h3", "p", "span", "ul", "li", "i", "a", "b", "em", "bdi", "pre", "code", "data"}
+TEXTS = {"h1", "h2", "h3", "p", "span", "ul", "li", "i", "a", "b", "em", "bdi", "pre", "code", "data", "wbr"}
 TABLES = {"table", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd"}
 PARTS = {"header", "section", "article", "div", "details", "summary", "figure", "figcaption", "img"}
 ALLOWED = {"html", "head", "meta", "title", "style", "body", *TEXTS, *TABLES, *PARTS}
@@ -139,6 +142,80 @@ def test_a_headline_that_is_withheld_hides_the_means(shell: Shell, root: Path) -
     assert "above the error budget" in page.texts["headline"]
     assert "metrics" not in page.texts
     assert not any("metric_stats" in value for value in page.values("data-of"))
+
+
+def refused(index: int, error: str = "", **more: Any) -> EpisodeRow:
+    """An episode that could not begin as it was asked for."""
+    told = error or f"the environment refused episode {index}: Nope-v0 doesn't exist"
+    fields = {"status": "error", "termination": "exception", "error_class": "config", "metrics": {}}
+    return fake_row(index, **{**fields, "error": told, **more})
+
+
+def test_a_run_in_which_nothing_was_measured_says_why(shell: Shell, root: Path) -> None:
+    make_run(root, rows=[refused(index) for index in range(5)])
+    told = report(shell).texts["headline"]
+    assert told.startswith("No episode was measured: all 5 were misconfigured")
+    assert "In 5 of 5 episodes: the environment refused episode …: Nope-v0 doesn't exist" in told
+    assert "0 of 5 episodes measured, 5 errored" in told
+    make_run(root, rows=[refused(0), refused(1, error_class="infra", error="CUDA error")], total_episodes=3)
+    told = report(shell).texts["headline"]
+    assert told.startswith("No episode was measured: 2 errored (1 infra), 1 not run")
+    assert "In 1 of 3 episodes: the environment refused episode 0" in told
+    make_run(root, rows=[refused(0)])
+    assert (
+        report(shell).texts["headline"].startswith("No episode was measured: the only one was misconfigured")
+    )
+
+
+def test_a_misconfigured_episode_is_no_crash(shell: Shell, root: Path) -> None:
+    make_run(root, rows=[refused(0), refused(1, error_class="graph"), refused(2, status="cancelled")])
+    said = shell("report", "last", "-o", "-").out
+    assert re.findall(r'title="(\d: \w+)"', said) == ["0: misconfigured", "1: crash", "2: cancelled"]
+    page = Page(said)
+    assert "1 crash" in page.texts["outcomes"]
+    assert "1 misconfigured" in page.texts["outcomes"]
+
+
+def test_every_outcome_has_a_colour_and_a_sign_of_its_own() -> None:
+    style = STYLE.read_text()
+    drawn = re.findall(r":is\(\.legend i, \.cells a\)\.(\w+)::before \{ content: \"(.)\"; \}", style)
+    assert {name for name, _ in drawn} == set(EPISODE_OUTCOMES) - {"success"}
+    assert len({sign for _, sign in drawn}) == len(drawn)
+    for name in EPISODE_OUTCOMES:
+        assert f":is(.legend i, .cells a).{name} {{ background: var(--{name}); }}" in style
+        assert style.count(f"--{name}: #") == 2, "light and dark"
+
+
+def test_errors_are_one_over_episode_numbers_and_a_cancellation_is_none(shell: Shell, root: Path) -> None:
+    rows = [fake_row(0), *(refused(index) for index in (3, 4)), refused(5, "another")]
+    rows.append(refused(6, "it was cancelled", status="cancelled", termination="cancelled"))
+    make_run(root, rows=rows)
+    said = shell("report", "last", "-o", "-").out
+    table = said.partition('id="errors"')[2].partition("</section>")[0]
+    told = re.findall(
+        r'<tr><td class="number">(\d+)</td>.*href="#(\w+)">(\d).*?dir="auto">(.*?)</div>', table
+    )
+    assert told == [
+        ("2", "c1", "3", "the environment refused episode …: Nope-v0 doesn&#x27;t exist"),
+        ("1", "c3", "5", "another"),
+    ]
+    assert '<div class="note" dir="auto">it was cancelled</div>' in said
+
+
+def test_a_task_that_is_its_selectors_has_a_name_that_reads(shell: Shell, root: Path) -> None:
+    def one(index: int, env: str, **more: Any) -> EpisodeRow:
+        return fake_row(index, selectors={"env_id": env, "frames": "render", **more})
+
+    rows = [one(0, "CartPole-v1"), one(1, "CartPole-v1", size=8), one(2, "Ant-v5")]
+    make_run(root, rows=rows, aggregate_by_task=aggregate(rows).by_task)
+    page = report(shell)
+    for section in ("tasks", "episodes", "failures"):
+        assert "render" not in page.texts[section]
+        assert "Ant-v5" in page.texts[section]
+    assert "CartPole-v1, size=8" in page.texts["tasks"]
+    told = shell("show", "last").out + shell("episodes", "last").out
+    assert "CartPole-v1, size=8" in told
+    assert "{" not in told
 
 
 def test_tasks_repeats_and_scores_have_their_tables(shell: Shell, root: Path) -> None:

@@ -1,19 +1,26 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+import weakref
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, BinaryIO
 
 import av
 import numpy
 import pytest
 from PIL import Image, ImageSequence
 
-from engine.report import video
-from engine.report.drawing import LEAST
+from engine.report import drawing, video
+from engine.report.drawing import LARGEST, LEAST, Losses, drawn
+from engine.report.frames import Frame
 from tests.cli.conftest import Shell
 from tests.fakes.finished_runs import fake_line, fake_row, make_run
 from tests.report.filmed import colour, filmed_run
 
 STEPS = 5
+LONG = 10_000
 EPISODE = ("export", "last", "--episode", "0", "--format")
 
 
@@ -127,13 +134,47 @@ def test_nothing_is_replaced_unless_it_is_asked_for(shell: Shell, root: Path, tm
     assert len(read_gif(target)[0]) == STEPS + 1
 
 
-def test_a_video_has_a_name_of_its_own(
+def test_on_a_terminal_a_video_has_a_name_of_its_own(
     shell: Shell, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = filmed_run(root)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert shell(*EPISODE, "gif").code == 0
     assert (tmp_path / f"{run.run_id}_ep0000.gif").is_file()
+    said = shell(*EPISODE, "gif", "-o", "-")
+    assert said.code == 2
+    assert "a terminal shows no gif: name a file" in said.err
+
+
+@pytest.mark.parametrize("form", ["mp4", "gif"])
+def test_a_video_goes_to_a_pipe_where_that_is_asked_for(root: Path, tmp_path: Path, form: str) -> None:
+    filmed_run(root)
+    words = [sys.executable, "-m", "engine.main", "--root", str(root), *EPISODE, form]
+    piped = subprocess.run(
+        [*words, "-o", "-"], capture_output=True, timeout=120, cwd=Path(__file__).parents[2]
+    )
+    assert piped.returncode == 0, piped.stderr
+    assert b"written" not in piped.stderr
+    target = tmp_path / "a"
+    target.write_bytes(piped.stdout)
+    frames, _ = read_mp4(target) if form == "mp4" else read_gif(target)
+    assert len(frames) == STEPS + 1
+
+
+def test_a_pipe_that_was_not_asked_for_is_one_message(
+    shell: Shell, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filmed_run(root)
+    monkeypatch.chdir(tmp_path)
+    said = shell(*EPISODE, "gif")
+    assert (said.code, said.out) == (2, "")
+    assert "say where the video goes, -o FILE, or -o - for stdout" in said.err
+    assert not list(tmp_path.glob("*.gif"))
+    for form in ("json", "csv", "html"):
+        said = shell(*EPISODE, form, "-o", "-")
+        assert said.out == shell(*EPISODE, form).out != ""
+    assert not (tmp_path / "-").exists()
 
 
 def test_an_episode_without_frames_is_told_and_leaves_nothing(
@@ -200,3 +241,116 @@ def test_a_gif_is_not_faster_than_browsers_show_it(shell: Shell, root: Path, tmp
     said = shell("export", "last", *words)
     assert said.code == 1
     assert "a gif shows at most 50 frames a second, not 60" in said.err
+
+
+@pytest.mark.parametrize("form", ["mp4", "gif"])
+def test_frames_of_several_sizes_are_fitted_into_the_first(
+    shell: Shell, root: Path, tmp_path: Path, form: str
+) -> None:
+    assets = filmed_run(root, size=(64, 48)).episodes / "ep0000" / "assets"
+    for step, size in enumerate([(48, 64), (1, 1), (1280, 80), (97, 31)]):
+        Image.new("RGB", size, (255, 0, 0)).save(assets / f"f{step}.png")
+    Image.new("L", (64, 48), 200).save(assets / "f4.png")
+    target = tmp_path / "a"
+    assert shell(*EPISODE, form, "--no-caption", "-o", str(target)).code == 0
+    frames, _ = read_mp4(target) if form == "mp4" else read_gif(target)
+    assert [frame.shape for frame in frames] == [(240, 320, 3)] * (STEPS + 1)
+    assert all(is_near(frame[119, 160], (255, 0, 0), 24) for frame in frames[1:5])
+    assert is_near(frames[1][120, 10], (17, 22, 29), 24), "nothing is stretched"
+
+
+@pytest.mark.parametrize("form", ["mp4", "gif"])
+@pytest.mark.parametrize("size", [(6001, 4), (3, 5001), (4097, 70)])
+def test_very_large_frames_are_made_smaller(
+    shell: Shell, root: Path, tmp_path: Path, form: str, size: tuple[int, int]
+) -> None:
+    filmed_run(root, steps={0: 1}, size=size)
+    target = tmp_path / "a"
+    assert shell(*EPISODE, form, "--no-caption", "-o", str(target)).code == 0
+    frames, _ = read_mp4(target) if form == "mp4" else read_gif(target)
+    assert len(frames) == 2
+    assert max(frames[0].shape) == LARGEST
+    assert all(side % 2 == 0 for side in frames[0].shape[:2])
+
+
+@pytest.mark.parametrize("form", ["mp4", "gif"])
+def test_a_single_frame_is_a_video(shell: Shell, root: Path, tmp_path: Path, form: str) -> None:
+    filmed_run(root, steps={0: 0})
+    target = tmp_path / "a"
+    assert shell(*EPISODE, form, "-o", str(target)).code == 0
+    frames, _ = read_mp4(target) if form == "mp4" else read_gif(target)
+    assert len(frames) == 1
+
+
+@pytest.mark.parametrize("form", ["mp4", "gif"])
+def test_of_very_many_frames_few_are_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: video.VideoFormat
+) -> None:
+    monkeypatch.setattr(drawing, "LEAST", 32)  # as small as they are
+    path = tmp_path / "one.png"
+    Image.new("RGB", (32, 24), (9, 9, 9)).save(path)
+    held = most = 0
+
+    def gone() -> None:
+        nonlocal held
+        held -= 1
+
+    def counted() -> Iterator[Image.Image]:
+        nonlocal held, most
+        frames = (Frame(step, path, "forward", 1.0) for step in range(LONG))
+        for image in drawn(frames, "go", Losses(), captioned=False):
+            weakref.finalize(image, gone)
+            held += 1
+            most = max(most, held)
+            yield image
+
+    with (tmp_path / "a").open("w+b") as file:
+        assert video.write_video(file, counted(), form, 50.0) == LONG
+    assert most < 10
+    if form == "mp4":
+        with av.open(str(tmp_path / "a")) as container:
+            assert container.streams.video[0].frames == LONG
+
+
+@pytest.mark.parametrize("form", ["mp4", "gif"])
+@pytest.mark.parametrize("before", [0, 3])
+@pytest.mark.parametrize("there", [False, True])
+def test_an_encoder_that_fails_leaves_what_was_there(
+    shell: Shell,
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    form: video.VideoFormat,
+    before: int,
+    there: bool,
+) -> None:
+    filmed_run(root)
+    written = video.write_video
+
+    def failing(file: BinaryIO, frames: Iterator[Image.Image], *more: Any) -> int:
+        def some() -> Iterator[Image.Image]:
+            for count, frame in enumerate(frames):
+                if count == before:
+                    raise av.error.ExternalError(1, "Generic error in an external library")
+                yield frame
+
+        try:
+            return written(file, some(), *more)
+        except av.FFmpegError as error:  # of Pillow's it is an OSError
+            raise OSError(28, "No space left on device") from error
+
+    monkeypatch.setattr("engine.report.filming.write_video", failing)
+    folder = tmp_path / "films"
+    folder.mkdir()
+    target = folder / f"a.{form}"
+    if there:
+        target.write_bytes(b"mine")
+    said = shell(*EPISODE, form, "-o", str(target), "--force")
+    assert said.code == 1
+    assert said.err.count("error:") == 1
+    told = "the mp4 cannot be written: " if form == "mp4" else f"No space left on device: '{target}'"
+    assert told in said.err
+    assert [path.name for path in folder.iterdir()] == [target.name] * there
+    assert not there or target.read_bytes() == b"mine"
+    piped = shell(*EPISODE, form, "-o", "-")
+    assert (piped.code, piped.out) == (1, "")

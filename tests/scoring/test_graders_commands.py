@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -7,6 +9,9 @@ from typing import Any
 import pytest
 
 from engine.scoring.context import ComputeUnsupported, NotMeasured
+from engine.scoring.graders import shell
+from engine.scoring.graders.programs import programs_of
+from engine.scoring.graders.shell import oom_kills
 from engine.scoring.safe import grade_all
 from engine.store.scores import Measured, Score, Unmeasured
 from tests.scoring.compute import FolderCompute
@@ -71,7 +76,111 @@ async def test_no_command_is_no_measurement(compute: FolderCompute) -> None:
 async def test_the_clock_decides_no_verdict(compute: FolderCompute) -> None:
     score = await one(compute, "tests-pass", cmd="sleep 60", timeout_sec=0.2)
     assert isinstance(score, Unmeasured)
-    assert (score.reason, score.retryable) == ("grader_timeout", True)
+    assert (score.reason, score.retryable) == ("grader_timeout", False), "the environment is gone by then"
+
+
+@pytest.mark.parametrize("kind", ["tests-pass", "command", "script-score", "swe-bench", "reward-file"])
+@pytest.mark.parametrize(
+    "cmd", ["no-such-tool -q", "cd . && X=1 no-such-tool", "/no/such/no-such-tool", "env X=1 no-such-tool"]
+)
+async def test_a_program_that_is_not_there_has_measured_nothing(
+    compute: FolderCompute, kind: str, cmd: str
+) -> None:
+    own = {"fail_to_pass": ["t"]} if kind == "swe-bench" else {}
+    score = await one(compute, kind, cmd=cmd, **own)
+    assert isinstance(score, Unmeasured)
+    assert (score.reason, score.retryable) == ("unsupported", False)
+    assert re.match(r"the environment has no program '\S*no-such-tool': install it there", score.detail)
+
+
+@pytest.mark.parametrize(
+    "cmd",
+    [
+        "./check.sh",
+        "checks/no-such-tool",
+        "$PWD/check.sh",
+        "sh -c no-such-tool",
+        "exit 127",
+        "true; exit 126",
+        "run() { return 127; }; run",
+        "python3 -c 'raise SystemExit(127)'",
+    ],
+)
+@pytest.mark.parametrize("kind", ["tests-pass", "command"])
+async def test_what_an_episode_may_have_taken_away_fails_it(
+    compute: FolderCompute, kind: str, cmd: str
+) -> None:
+    assert (await number(compute, kind, cmd=cmd))[1:3] == (0.0, False)
+    await compute.write_file("check.sh", b"true")  # not executable any more
+    assert (await number(compute, kind, cmd=f"{compute.folder}/check.sh"))[1:3] == (0.0, False)
+
+
+async def test_a_program_that_was_looked_for_in_the_episodes_folder_too_fails_it(
+    compute: FolderCompute,
+) -> None:
+    for folder in (compute.folder / "venv/bin", "venv/bin"):
+        env = {"PATH": f"{folder}:{os.environ['PATH']}"}
+        assert (await number(compute, "tests-pass", cmd="no-such-tool", env=env))[1:3] == (0.0, False)
+
+
+async def test_a_patch_without_git_has_measured_nothing(compute: FolderCompute, tmp_path: Path) -> None:
+    class WithoutGit(FolderCompute):
+        async def exec(self, command: str, **given: Any) -> Any:
+            given["env"] = {**(given.get("env") or {}), "PATH": str(bare)}
+            return await super().exec(command, **given)
+
+    bare = tmp_path / "elsewhere"
+    bare.mkdir()
+    (bare / "rm").symlink_to("/bin/rm")
+    desk = WithoutGit(tmp_path / "desk")
+    score = await one(desk, "command", cmd="true", apply_patch=DIFF)
+    assert isinstance(score, Unmeasured)
+    assert score.detail.startswith("the environment has no program 'git'")
+
+
+async def test_a_signal_fails_a_command_unless_the_machine_ran_out_of_memory(
+    compute: FolderCompute, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert (await number(compute, "tests-pass", cmd="sh -c 'kill -SEGV $$'; exit $?"))[1:3] == (0.0, False)
+    killed = "sh -c 'kill -KILL $$'; exit $?"
+    assert (await number(compute, "tests-pass", cmd=killed))[1:3] == (0.0, False)
+    kills = iter(range(9))
+    monkeypatch.setattr(shell, "oom_kills", lambda: next(kills))
+    score = await one(compute, "tests-pass", cmd=killed)
+    assert isinstance(score, Unmeasured)
+    assert "the machine ran out of memory" in score.detail
+    assert (await number(compute, "tests-pass", cmd="exit 3"))[1:3] == (0.0, False)
+
+
+def test_what_the_kernel_has_ended_for_want_of_memory_is_counted(tmp_path: Path) -> None:
+    counters = tmp_path / "vmstat"
+    counters.write_text("nr_free_pages 3\noom_kill 12\noom_kill_other 4\n")
+    assert oom_kills(counters) == 12
+    counters.write_text("nr_free_pages 3\n")
+    assert oom_kills(counters) == 0
+    assert oom_kills(tmp_path / "none") == 0
+
+
+@pytest.mark.parametrize(
+    ("command", "programs"),
+    [
+        ("make test", ["make"]),
+        ("cd repo && A=1 B='x y' pytest -q | tee log; echo done", ["cd", "pytest", "tee", "echo"]),
+        ("pip list > out 2>&1\npython3 x.py", ["pip", "python3"]),
+        ("if true; then ! node a.js; fi", ["true", "node", "fi"]),
+        ("(cd a; time ls) # all", ["cd", "ls"]),
+        ("# all of them\nmake test # now\n", ["make"]),
+        ("run() { ls; }; run", ["ls"]),
+        ("find . -exec ls ';' -print; ./own && $HOME/x", ["find"]),
+        ("case $1 in a) ls ;; b) ls ;; esac", []),
+        ("python3 - << END\nimport sys\nEND", []),
+        ("echo 'a && b' \"c; d\"", ["echo"]),
+        ("echo 'unfinished", []),
+        ("", []),
+    ],
+)
+def test_the_programs_of_a_command_line(command: str, programs: list[str]) -> None:
+    assert programs_of(command) == programs
 
 
 async def test_a_command_passes_by_what_it_prints_where_that_is_asked(compute: FolderCompute) -> None:

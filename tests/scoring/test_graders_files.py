@@ -66,8 +66,25 @@ print(json.dumps([
 async def test_a_script_that_gives_no_score_is_an_error(compute: FolderCompute, code: str, told: str) -> None:
     (score,) = await script(compute, code, metrics=["m"])
     assert isinstance(score, Unmeasured)
-    assert (score.metric, score.reason, score.retryable) == ("m", "grader_error", True)
+    assert (score.metric, score.reason, score.retryable) == ("m", "grader_error", False)
     assert told in score.detail
+    assert "Error:" not in score.detail, "it is told in words"
+    if "exit code" not in told:
+        assert '{"metric": "length", "value": 0.5, "pass": true' in score.detail, "and how a score is printed"
+
+
+async def test_a_score_of_a_script_that_is_none_voids_no_other(compute: FolderCompute) -> None:
+    code = """
+import json
+print(json.dumps([{"metric": "fine", "value": 1, "pass": True}, {"metric": "nan", "value": float("nan")},
+    {"metric": "text", "value": "1"}, {"value": 2}, {"metric": "odd", "status": "unheard"}]))
+"""
+    scores = await script(compute, code, metrics=["first", "fine", "missed"])
+    assert [(score.metric, getattr(score, "value", None)) for score in scores] == [
+        *(("fine", 1.0), ("nan", None), ("text", None), ("first", None), ("odd", None), ("missed", None)),
+    ]
+    assert all("is no score" in scores[place].detail for place in (2, 3, 4))
+    assert "printed no score of 'missed'" in scores[5].detail
 
 
 async def test_a_script_decides_the_verdict_only_where_the_request_says_so(compute: FolderCompute) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from engine.control.scoring_report import report_of
 from engine.models.call import ChatCall
+from engine.models.errors import ChatRefused
 from engine.scoring import collecting, pipeline
 from engine.scoring.again import to_score_again
 from engine.scoring.collect import collect
@@ -21,8 +22,10 @@ from engine.scoring.graders import AnyGrader
 from engine.scoring.pipeline import PhaseError
 from engine.scoring.reading import read_scoring
 from engine.scoring.sources import CollectError
+from engine.store.outcomes import outcome_of
 from engine.store.records import EpisodeRow
 from engine.store.scores import Measured, ModelUse, Stage, Unmeasured
+from tests.scoring.judges import a_verdict
 from tests.scoring.making import Made, gives, measured
 from tests.scoring.pipelines import (
     PICTURE,
@@ -440,11 +443,25 @@ class TestJudges:
         exporter = Exporter()
         row = await bench(graders_=made, exporter=exporter, sinks=SINK).played()
         assert values(row) == {"nan": None, "throws": None, "fine": 1.0}
-        assert row.measures == {"fine": 1.0, "pass": 1.0}
+        assert row.measures == {"fine": 1.0}
+        assert row.verdict is None, "two that were asked could not tell"
+
+    async def test_a_pass_counts_once_all_judges_of_the_rung_have_answered(self, bench: MakeBench) -> None:
+        async def says(call: ChatCall) -> str:
+            if "second" in str(call.messages):
+                raise ChatRefused("no", 400)
+            return a_verdict()
+
+        judges = [{"id": "one", "prompt": "first"}, {"id": "two", "prompt": "second"}]
+        made = bench(chat=Chat(says), judges=judges)
+        row = await made.played()
+        assert values(row) == {"judge:one": 0.75, "judge:two": None}
+        assert {"pass" in written.measures for written in made.files.rows} == {False}
+        assert (row.verdict, row.scoring, outcome_of(row)) == (None, "final", "unmeasured")
 
     async def test_two_graders_of_one_metric_are_never_one_number(self, bench: MakeBench) -> None:
         made = [
-            gives(measured("part", 1.0), measured("own", 0.0), name="a", metrics=("a",)),
+            gives(measured("part", 1.0), measured("own", 0.0), name="a", metrics=("part",)),
             gives(measured("own", 1.0, True), measured("part", 3.0), name="b", metrics=("own",)),
         ]
         row = await bench(graders_=made).played()

@@ -230,6 +230,41 @@ def test_a_ladder_that_cannot_decide_is_refused() -> None:
     assert told({"verdict": [3]})
 
 
+@pytest.mark.parametrize(
+    ("asked", "ladder", "wrong"),
+    [
+        ({}, [["judge"]], True),
+        ({"graders": [{"id": "command"}]}, [["judge"]], True),
+        ({"graders": [{"id": "steps"}]}, ["tests_pass", ["judge"], "*"], True),
+        ({"graders": [{"id": "steps"}]}, ["tool_calls"], True),
+        ({"judges": [{"id": "a"}]}, ["tests_pass"], True),
+        ({"judges": [{"id": "a"}]}, [["judge"]], False),
+        ({"judges": [{"id": "a"}]}, ["tests_pass", "judge:a"], False),
+        ({"graders": [{"id": "command"}]}, ["*"], False),
+        ({"graders": [{"id": "command"}]}, [["command"], ["judge"]], False),
+        ({"graders": [{"id": "steps"}]}, [], False),
+    ],
+)
+def test_a_ladder_on_which_nothing_that_is_asked_stands_is_refused(
+    asked: dict[str, Any], ladder: list[Any], wrong: bool
+) -> None:
+    remedy = "(add one that does, or leave the ladder out)"
+    problem = (
+        "scoring.verdict: can decide nothing: no grader and no judge that is asked passes or fails on any of"
+        f" its rungs {remedy}"
+    )
+    if wrong:
+        assert told({**asked, "verdict": ladder}) == [problem]
+    else:
+        assert read_scoring({**asked, "verdict": ladder}).verdict == ladder
+
+
+def test_a_ladder_of_kinds_is_told_what_there_is() -> None:
+    for kind in ("grader", "judges"):
+        (line,) = told({"graders": [{"id": "command"}], "verdict": [[kind]]})
+        assert f"no grader and no judge scores {kind!r}" in line
+
+
 def test_a_ladder_names_what_is_scored() -> None:
     asked = {
         "graders": [{"id": "tests-pass", "config": {"metric": "unit_tests"}}, {"id": "steps"}],
@@ -251,7 +286,7 @@ def test_a_ladder_names_what_is_scored() -> None:
         ({"graders": [{"id": "steps"}, {"id": "cost"}]}, False),
         ({"graders": [{"id": "steps"}, {"id": "answer-match"}]}, True),
         ({"judges": [{"id": "j"}]}, True),
-        ({"judges": [{"id": "j"}], "verdict": ["tests_pass"]}, False),
+        ({"judges": [{"id": "j"}], "verdict": []}, False),
         ({"graders": [{"id": "command", "config": {"metric": "own"}}]}, True),
     ],
 )

@@ -70,7 +70,7 @@ async def test_a_grader_that_raises_is_told_in_its_place_and_the_environment_is_
         scores = merge_in_order(await grade_all(dict(enumerate(graders)), evidence(), compute, 10))
     assert held.released == 1
     assert scores[0] == Unmeasured(
-        grader_id="bad", metric="a", reason="grader_error", retryable=True, detail="ValueError: no such thing"
+        grader_id="bad", metric="a", reason="grader_error", detail="ValueError: no such thing"
     )
     assert [(score.grader_id, score.metric) for score in scores] == [
         ("bad", "a"),

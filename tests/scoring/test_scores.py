@@ -136,10 +136,21 @@ def test_a_run_says_how_many_episodes_could_not_be_judged_and_why() -> None:
         undecided=4,
         not_judged=4,
         not_judged_for={"grader_timeout": 3, "grader_error": 1},
-        not_judged_why="no answer in 30 s",
+        not_judged_why="grader_timeout: no answer in 30 s; grader_error: [[90]]",
         judges_used=ModelUse(asked=5, prompt_tokens=50, completion_tokens=10, usd=2.5),
     )
-    assert not_judged_in_words(tally) == "4 episodes (grader_timeout 3, grader_error 1): no answer in 30 s"
+    assert not_judged_in_words(tally) == (
+        "4 episodes (grader_timeout 3, grader_error 1):"
+        " grader_timeout: no answer in 30 s; grader_error: [[90]]"
+    )
+    for score, one in zip((late("[[90]]", "grader_error"),) * 2, rows[:2], strict=True):
+        one.scores = [*one.scores, score, score]
+    tally = folded(*rows).scored
+    assert tally is not None
+    assert (tally.not_judged, tally.not_judged_for) == (4, {"grader_timeout": 3, "grader_error": 3})
+    alone = folded(*rows[2:3]).scored
+    assert alone is not None
+    assert alone.not_judged_why == "no answer in 31 s"
     assert folded(row(0, success=1.0)).scored is None
 
 

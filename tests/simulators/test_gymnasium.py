@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.command import DEADLINE_SEC, evaltower, invoke
+from tests.command import DEADLINE_SEC, evaltower
 from tests.nodesets.gym_player import Player, nodeset_class
 
 pytestmark = [pytest.mark.simulator, pytest.mark.timeout(DEADLINE_SEC)]
@@ -30,7 +30,7 @@ def host_log(run: Path) -> str:
 @pytest.mark.parametrize(
     ("graph", "env_id", "shape"),
     [
-        ("mujoco_random", "HalfCheetah-v5", (480, 480, 3)),
+        ("mujoco_random", "HalfCheetah-v5", (240, 240, 3)),
         ("mujoco_random", "CarRacing-v3", (400, 600, 3)),
         ("control_rule", "LunarLander-v3", (400, 600, 3)),
         ("babyai_random", "ALE/Pong-v5", (210, 160, 3)),
@@ -51,35 +51,38 @@ def test_frames_are_pictures_of_what_happens(
     assert any((frames[0] != frame).any() for frame in frames[1:])
 
 
+async def _mujoco(frames: str, env_id: str = "HalfCheetah-v5", **more: Any) -> tuple[list[Any], Any]:
+    """What two steps give, and the environment."""
+    player = Player()
+    assert (await player.choose(env_id=env_id, frames=frames, **more))["ok"]
+    await player.fire("reset")
+    taken = []
+    for _ in range(2):
+        action = (await player.fire("random_action", trigger=None))["action"]
+        taken.append(await player.fire("step_continuous", action=action))
+    bare = player.nodeset.session.current().adapter.bare
+    player.nodeset.session.close()
+    return taken, bare
+
+
+async def test_mujoco_is_drawn_lightly_by_the_camera_that_follows_and_moves_as_without() -> None:
+    drawn, bare = await _mujoco("render")
+    plain, _ = await _mujoco("none")
+    assert [step["reward"] for step in drawn] == [step["reward"] for step in plain]
+    assert bare.model.camera(bare.mujoco_renderer.camera_id).name == "track"
+    quality = bare.model.vis.quality
+    assert (quality.shadowsize, quality.offsamples, bare.model.mat_reflectance.any()) == (0, 0, False)
+    asked, bare = await _mujoco("render", env_kwargs={"width": 64, "height": 48, "camera_id": -1})
+    assert (asked[0]["rgb"].shape, bare.mujoco_renderer.camera_id) == ((48, 64, 3), -1)
+    _, still = await _mujoco("render", "InvertedPendulum-v5")  # its model has no such camera
+    assert still.mujoco_renderer.camera_id in (None, -1)
+
+
 def _frames(run: Path) -> list[Path]:
     """Those of the steps, in their order."""
     episode = run / "episodes" / "ep0000"
     firings = [json.loads(line) for line in (episode / "log.jsonl").read_text("utf-8").splitlines()]
     return [episode / firing["outputs"]["rgb"]["$asset"] for firing in firings if firing["node_id"] == "step"]
-
-
-@pytest.mark.parametrize(
-    ("graph", "env_id", "words"),
-    [
-        ("mujoco_random", "HalfCheetah-v5", ("--select", "frames=render", "--step-budget", "3")),
-        ("babyai_random", "MiniWorld-OneRoom-v0", ("--step-budget", "3")),
-        ("babyai_random", "ALE/Pong-v5", ("--step-budget", "40")),
-        ("control_rule", "LunarLander-v3", ("--step-budget", "40")),
-    ],
-)
-def test_fresh_and_used_processes_give_one_digest_and_each_seed_its_own_episode(
-    tmp_path: Path, manifests: Path, graph: str, env_id: str, words: tuple[str, ...]
-) -> None:
-    """At 1 worker all episodes but the first are played by a process that has played; at 8, none."""
-    asked = ("--select", f"env_id={env_id}", *words, "-n", "8", "--workers", "1,2,8", "--json")
-    done = invoke(tmp_path, "verify", graph, *asked, cache=manifests)
-    assert done.returncode == 0, done.stdout + done.stderr
-    runs = list((tmp_path / "outputs" / "eval_runs").glob("2*"))
-    rows = [json.loads((run / "summary.json").read_text("utf-8"))["episodes"] for run in runs]
-    assert len(runs) == 3
-    for episodes in rows:
-        assert [row["status"] for row in episodes] == ["completed"] * 8
-        assert len({row["trajectory_digest"] for row in episodes}) == 8
 
 
 def test_what_leaks_is_restarted_under_its_limit(tmp_path: Path, manifests: Path) -> None:
@@ -149,3 +152,13 @@ async def test_a_task_that_this_mujoco_cannot_play_is_said_in_one_line() -> None
     assert not answer["ok"]
     assert "`Pusher-v4` is only supported on `mujoco<3`" in answer["error"]
     assert "\n" not in answer["error"]
+
+
+def test_a_task_that_the_agent_cannot_play_is_a_mistake_of_the_config(
+    tmp_path: Path, manifests: Path
+) -> None:
+    code, _, summary = play(tmp_path, manifests, "control_rule", "Taxi-v4", "-n", "2")
+    assert (code, summary["status"], summary["error_count"]) == (1, "completed", 2)
+    for row in summary["episodes"]:
+        assert (row["error_class"], row["termination"]) == ("config", "exception")
+        assert row["error"].startswith("agent: env_id is 'Taxi-v4', for which there is no rule; there is one")

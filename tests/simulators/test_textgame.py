@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 
+from engine.components.seeds import episode_seed
 from tests.command import DEADLINE_SEC, evaltower
 from tests.simulators.player import Player
 
 pytestmark = [pytest.mark.simulator, pytest.mark.timeout(DEADLINE_SEC)]
 java = pytest.mark.skipif(shutil.which("java") is None, reason="there is no java on PATH")
+STEP_BUDGET = 100
 WORM = "scienceworld/lifespan-longest-lived"
 
 
@@ -63,6 +65,19 @@ async def test_scienceworld_plays_its_variation_again_after_others(player: Playe
     assert "it has boil, " in (await player.choose(task_id="scienceworld/fly"))["error"]
 
 
+@java
+async def test_its_gold_path_fits_in_the_step_budget(player: Player) -> None:
+    await player.begin(seed=episode_seed(0, 0), task_id="scienceworld/boil")
+    budget, taken, done = (await player.panel.on_load())["step_budget"], 0, False
+    while not done:  # its commands are understood, but not all of them are listed
+        action = (await player.fire("walkthrough_action"))["action"]
+        done, taken = (await player.fire("step", action=action))["done"], taken + 1
+    assert STEP_BUDGET < taken <= budget
+    assert (await player.fire("evaluate"))["metrics"]["score"] == 100
+    await player.begin(seed=4, task_id=WORM)
+    assert (await player.panel.on_load())["step_budget"] == STEP_BUDGET
+
+
 async def test_a_command_that_the_game_does_not_know_costs_a_step_and_changes_nothing(player: Player) -> None:
     first = await player.begin(task_id="alfworld/kitchen")
     seen = await player.fire("step", action="fly to the moon")
@@ -89,7 +104,24 @@ async def test_a_game_of_alfworlds_data_is_played_from_its_file(player: Player, 
         ({"task_id": "textworld/zork"}, "textworld has no game 'zork'; it has simple, coin_collector"),
         (
             {"task_id": "textworld/coin_collector", "options": "--level x"},
-            "options '--level x': usage: tw-make",
+            "selector options is '--level x': argument --level: invalid int value: 'x' (tw-make"
+            " tw-coin_collector takes --level LEVEL",
+        ),
+        (
+            {"options": "--bad"},
+            "selector options is '--bad': the following arguments are required: --rewards, --goal (tw-make"
+            " tw-simple takes --rewards {dense,balanced,sparse} --goal",
+        ),
+        ({"options": "-h"}, "selector options is '-h': "),
+        (
+            {"task_id": "alfworld/kitchen", "options": "easy"},
+            "selector options is 'easy'; only textworld/",
+        ),
+        ({"game_seed": "x"}, "game_seed 'x' is not a whole number"),
+        pytest.param(
+            {"task_id": "scienceworld/boil", "options": "hard"},
+            "selector options is 'hard'; it takes easy, noElectricalAction, ",
+            marks=java,
         ),
         ({"task_id": "/nowhere/game.z8"}, "there is no file /nowhere/game.z8"),
     ],

@@ -240,7 +240,7 @@ def test_a_lane_can_be_read_without_colour(theme: str, ascii_only: bool) -> None
     spans: list[tuple[float, float, Outcome]] = [
         (float(place), place + 1.0, outcome) for place, outcome in enumerate(OUTCOMES)
     ]
-    drawn = text(track(drawing, lane(*spans), Window(0.0, 1.0, 12), None))
+    drawn = text(track(drawing, lane(*spans), Window(0.0, 1.0, len(OUTCOMES) + 1), None))
     assert len(set(drawn[: len(OUTCOMES)])) == len(OUTCOMES)
     assert drawn.isascii() or not ascii_only
     assert drawn[len(OUTCOMES) :] == " "

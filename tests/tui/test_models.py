@@ -35,6 +35,8 @@ from tui.models import (
         (fake_row(0, metrics={}), "unmeasured"),
         (fake_row(0, status="error", termination="timeout"), "timeout"),
         (fake_row(0, status="error", termination="env_crash"), "crash"),
+        (fake_row(0, status="error", termination="exception", error_class="config"), "misconfigured"),
+        (fake_row(0, status="error", termination="timeout", error_class="config"), "timeout"),
         (fake_row(0, status="cancelled", termination="cancelled"), "cancelled"),
     ],
 )

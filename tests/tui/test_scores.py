@@ -12,7 +12,8 @@ from engine.store.scores import Measured, Stage, Unmeasured
 from tests.fakes.clock import START
 from tests.fakes.control import fake_report, moment
 from tests.fakes.finished_runs import fake_row
-from tests.tui.scored import LINK, REASON, scored_row, scored_rows, trace_lines, troubled_row, waits
+from tests.scoring.making import passes, unmeasured
+from tests.tui.scored import LINK, NO_TRACE, REASON, scored_row, scored_rows, trace_lines, troubled_row, waits
 from tui.episode.inks import text_of
 from tui.episode.scores import errors_of, links_of, problem_places, score_lines
 from tui.episode.trace_events import event_lines, read_trace
@@ -100,6 +101,24 @@ def test_failures_behind_the_last_step_have_their_remedy() -> None:
     assert "not all of it: 2 of 31 spans were refused" in text
     assert "evaltower rescore RUN" in text
     assert "rescore" not in said(scored_row(0))
+    gone = said(scored_row(0, failure={**NO_TRACE, "retryable": False}))
+    assert "could not be collected" in gone
+    assert "rescore" not in gone, "it would bring nothing"
+
+
+def test_why_no_verdict_came_of_scores_that_pass_and_fail() -> None:
+    row = scored_row(0)
+    row.scores, row.verdict = [passes("judge:a"), unmeasured("judge:b")], None
+    assert "verdict  none: not measured: judge:b" in said(row)
+    row.scores = [passes("own")]
+    assert "verdict  none: no score decides" in said(row)
+
+
+def test_a_score_that_the_graphs_own_metric_hides_is_told() -> None:
+    row = scored_row(0)
+    assert "metric of that name" not in said(row)
+    row.scores, row.metrics = [passes("success")], {"success": 0.0}
+    assert "success: the graph's own metric of that name counts" in said(row)
 
 
 def test_stages_are_a_timeline() -> None:

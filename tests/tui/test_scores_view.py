@@ -31,6 +31,7 @@ from tests.tui.screen import centre, settled, text_of, until, until_seen
 from tui.app import ControlCentre
 from tui.episode.places import place_at
 from tui.panes.episodes import EpisodesPane
+from tui.rescoring import WHAT_IT_DOES
 from tui.screens.log import LogScreen
 from tui.screens.trace import TraceView
 from tui.viewer import Viewer
@@ -250,10 +251,12 @@ async def test_a_run_is_scored_again_as_it_was_or_as_a_file_says(
     file = tmp_path / "a.json"
     file.write_text('{"graders": [{"id": "steps"}]}')
     app = centre(on_disk)
-    async with app.run_test(size=(100, 30), notifications=True) as pilot:
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
         await opened(pilot, "scores", 3)
         await pilot.press("A")
         await until_seen(pilot, "as it was scored, or type a file's path")
+        shown = "\n".join(text_of(app))
+        assert all(f"{line} " in shown for line in WHAT_IT_DOES), "none of it is cut"
         await pilot.press("enter")
         await until(pilot, lambda: on_disk.calls)
         await pilot.press("A", *"a.json", "enter")

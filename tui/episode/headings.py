@@ -16,6 +16,7 @@ _WORDS: dict[Outcome, tuple[str, Ink]] = {
     "success": ("SUCCESS", "good"),
     "failure": ("FAILED", "bad"),
     "crash": ("ERROR", "bad"),
+    "misconfigured": ("MISCONFIGURED", "bad"),
     "timeout": ("TIMED OUT", "bad"),
     "cancelled": ("CANCELLED", "warn"),
     "unmeasured": ("NOT MEASURED", "warn"),

@@ -9,6 +9,7 @@ from typing import Any
 from engine.figures import measure
 from engine.store.records import EpisodeRow
 from engine.store.scores import ExportOutcome, Measured, Score, Stage, Unmeasured
+from engine.store.scoring_tally import hidden_scores
 from engine.store.strict_json import encode
 from tui.episode.inks import Ink, Inked, InkedLine, inked
 from tui.episode.values import value_lines
@@ -65,11 +66,18 @@ def detail_text(detail: Any) -> str:
 def _verdict(row: EpisodeRow, waits: str, remedy: str) -> Iterator[InkedLine]:
     told = verdict_text(row)
     inks: dict[str, Ink] = {"pass": "good", "fail": "bad", "pending": "key"}
-    yield (("verdict  ", "strong"), (told or "none: no score decides", inks.get(told, "dim")))
+    yield (("verdict  ", "strong"), (told or f"none: {_why_open(row)}", inks.get(told, "dim")))
     if told == "pending":
         known = {True: "pass", False: "fail", None: ""}[row.verdict]
         now = f"waits for {waits}" if waits else f"nothing is at work on it{remedy}"
         yield inked(f"{now}{f'; so far {known}' if known else ''}", "key" if waits else "warn")
+
+
+def _why_open(row: EpisodeRow) -> str:
+    """Why there is no verdict although all scores are there."""
+    lacking = sorted({score.metric for score in row.scores if _lacks(score)})
+    partly = any(isinstance(score, Measured) and score.passed is not None for score in row.scores)
+    return f"not measured: {', '.join(lacking)}" if lacking and partly else "no score decides"
 
 
 def _scores(row: EpisodeRow) -> Iterator[InkedLine]:
@@ -81,6 +89,8 @@ def _scores(row: EpisodeRow) -> Iterator[InkedLine]:
         by = "" if score.grader_id == score.metric else f"  by {score.grader_id}"
         yield ((f"  {score.metric:<{width}}  ", "key"), *_value(score), (by, "dim"))
         yield from _reason(score.detail)
+    for metric in hidden_scores(row):
+        yield inked(f"  {metric}: the graph's own metric of that name counts, and not the score", "warn")
 
 
 def _value(score: Score) -> tuple[Inked, ...]:
@@ -197,7 +207,7 @@ def _left(row: EpisodeRow) -> str:
     """What another attempt may mend, in words; empty where nothing is left."""
     again = any(isinstance(score, Unmeasured) and score.retryable for score in row.scores)
     parts = [
-        "its trace is missing" if not_collected(row) else "",
+        "its trace is missing" if not_collected(row) and (row.failure or {}).get("retryable") else "",
         "not everything was measured" if again else "",
         "not all was exported" if any(outcome.error for outcome in row.exports) else "",
     ]

@@ -13,6 +13,7 @@ from engine.figures import labelled, number
 from engine.store.outcomes import outcome_of
 from engine.store.records import VERDICT, EpisodeRow
 from engine.store.scores import Measured
+from engine.text import one_line
 from tui.drawing import Drawing
 from tui.episode.scores import detail_text, errors_of
 from tui.models_scoring import lacks_something, verdict_text, why_failed
@@ -204,7 +205,8 @@ def _note(line: Line) -> str:
     if isinstance(line, Going):
         return "is played now: enter follows it"
     if line.error:
-        return f"{line.error_class}: {line.error}" if line.error_class else line.error
+        told = one_line(line.error)
+        return f"{line.error_class}: {told}" if line.error_class else told
     if (score := why_failed(line)) is not None:
         return f"{score.metric}: {detail_text(score.detail)}"
     if lacking := errors_of(line):

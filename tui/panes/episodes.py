@@ -11,6 +11,7 @@ from engine.control.reports import RunReport
 from engine.store.outcomes import is_fault
 from engine.store.records import EpisodeRow
 from engine.store.rundir import RunDir
+from engine.text import one_line
 from tui import linking
 from tui.actions import Fact
 from tui.drawing import Piece
@@ -113,7 +114,7 @@ class EpisodesPane(VirtualTable[Line]):
         report = self._detail.report
         if not self._detail.loaded and report.summary.completed_count:
             return "reading…"
-        return report.summary.error or "no episode has begun yet"
+        return one_line(report.summary.error or "") or "no episode has begun yet"
 
     def drill_in(self) -> None:
         """To the first that failed, as soon as the rows are there."""

@@ -10,6 +10,7 @@ from rich.style import Style
 
 from engine.figures import count, number
 from engine.store.records import EpisodeRow, WorkerProgress
+from engine.text import one_line
 from tui.drawing import Drawing, Piece, fit
 from tui.episode.scores import detail_text
 from tui.models import duration
@@ -162,12 +163,12 @@ def detail_line(
     ]
 
 
-def legend_line(drawing: Drawing, width: int, *, scored: bool = False) -> list[Piece]:
-    """What the glyphs mean: of all outcomes that lanes show, as many as there is room for. scored: what is
-    being scored is among them."""
+def legend_line(drawing: Drawing, width: int, rare: Sequence[Outcome] = ()) -> list[Piece]:
+    """What the glyphs mean: of all outcomes that lanes show, as many as there is room for. rare: those that
+    most runs have none of, and this one has."""
     pieces: list[Piece] = []
     used = 0
-    for outcome in ("scoring", *LEGEND) if scored else LEGEND:
+    for outcome in (*rare, *LEGEND):
         used += len(outcome) + 3
         if used > width:
             break
@@ -203,7 +204,7 @@ def _row_text(row: EpisodeRow) -> str:
 def _note(row: EpisodeRow) -> str:
     if (score := why_failed(row)) is not None:
         return f"{score.metric} fail: {detail_text(score.detail)}"
-    return row.error or ("" if row.termination in ("stopped", "drained") else row.termination)
+    return one_line(row.error or "") or ("" if row.termination in ("stopped", "drained") else row.termination)
 
 
 def _chosen(drawing: Drawing) -> Style:

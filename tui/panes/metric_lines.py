@@ -14,6 +14,7 @@ from engine.statistics.intervals import Estimate, Interval
 from engine.statistics.missingness import Missingness
 from engine.statistics.repeats import Repeats
 from engine.statistics.tables import TaskTable
+from engine.store.task_names import task_names
 from tui.drawing import Drawing, Piece, fit
 from tui.widgets.drawn import Line
 from tui.widgets.wrapping import wrapped
@@ -93,7 +94,9 @@ def _headline(drawing: Drawing, found: Headline, width: int, *, over: bool) -> l
     missing, shown = found.missing, found.estimate
     if shown is None:
         lines: list[Line] = [[(f"{found.metric} is withheld", drawing.bad)]]
-        why = f"{found.withheld}. The means over what completed are in summary.json."
+        why = found.withheld or ""
+        if missing.measured:
+            why += ". The means over what completed are in summary.json."
         lines += [[(line, drawing.plain)] for line in wrapped(why, width)]
     else:
         lines = [
@@ -128,7 +131,8 @@ def _metrics(drawing: Drawing, results: Results, width: int, *, withheld: bool) 
 
 def _tasks(drawing: Drawing, table: TaskTable, width: int, *, withheld: bool) -> list[Line]:
     heading = f"{labelled(table.metric)} by task"
-    names = [heading, "every episode alike", *(line.task for line in table.tasks)]
+    called = task_names(line.task for line in table.tasks)
+    names = [heading, "every episode alike", *called.values()]
     label, shown_counts, room = _columns(names, 3, width)
     counted = ["n ok", "error", "unm."][:shown_counts]
     lines: list[Line] = [_titles(drawing, heading, label, room, counted, withheld=withheld)]
@@ -137,7 +141,9 @@ def _tasks(drawing: Drawing, table: TaskTable, width: int, *, withheld: bool) ->
         counts = [f"{count or ''}" for count in (missing.measured, missing.errored, missing.unmeasured)]
         counts = counts[:shown_counts]
         shown = None if withheld else line.estimate
-        lines.append(_row(drawing, fit(line.task, label, cut=drawing.glyphs.cut), shown, counts, room))
+        lines.append(
+            _row(drawing, fit(called[line.task], label, cut=drawing.glyphs.cut), shown, counts, room)
+        )
     if not withheld:
         for name, found in (("every episode alike", table.pooled), ("every task alike", table.macro)):
             count = [f"{found.n}" if found else "", "", ""][:shown_counts]

@@ -8,6 +8,8 @@ from rich.style import Style
 
 from engine.control.queue_reports import QueuedRun
 from engine.control.reports import RunReport
+from engine.statistics.error_groups import lost_in_short
+from engine.text import one_line
 from tui.actions import Fact
 from tui.drawing import Piece
 from tui.models import Snapshot, duration, headline_of, run_outcome, short_headline
@@ -161,7 +163,9 @@ def _errors(run: RunReport) -> str:
 
 def _result(run: RunReport, told: Callable[[RunReport], str]) -> str:
     """The headline, else why there is none at all."""
-    return told(run) or (run.summary.error or "").partition("\n")[0]
+    summary = run.summary
+    lost = lost_in_short(summary.error_count, summary.completed_count)
+    return told(run) or one_line(summary.error or "") or lost
 
 
 def _mean(run: RunReport) -> float | None:

@@ -59,6 +59,8 @@ def _facts(
     if report.unmeasured:
         lacking = ", ".join(f"{metric} in {n}" for metric, n in report.unmeasured.items())
         yield "not measured", lacking, drawing.warn
+    if report.hidden:
+        yield "hidden", report.hidden_told, drawing.warn
     if report.tally.not_judged:
         yield "not judged", not_judged_in_words(report.tally), drawing.bad
     if report.tally.judges_used.asked:

@@ -10,6 +10,7 @@ from textual.app import ComposeResult
 
 from engine.control.queue_reports import ServerReport
 from engine.store.strict_json import encode_indented
+from engine.text import one_line
 from tui.actions import Fact
 from tui.drawing import Piece
 from tui.models import Snapshot, gigabytes
@@ -130,7 +131,7 @@ class ServersPane(VirtualTable[ServerReport]):
 
     def _whom(self, row: ServerReport) -> str:
         """Its users; of what failed, why."""
-        return row.detail or self._users(row)
+        return one_line(row.detail) or self._users(row)
 
     def _whom_style(self, row: ServerReport) -> Style:
         return self.drawing.bad if row.detail else Style.null()

@@ -8,13 +8,15 @@ import click
 
 from engine.cli.app import App
 from engine.cli.each import each_run, json_option, runs_argument
+from engine.cli.ranges import Number
+from engine.limits import Limit
 
 
 @click.command("cancel")
 @runs_argument
 @click.option(
     "--grace",
-    type=click.FloatRange(min=0),
+    type=Number(Limit(0, whole=False)),
     metavar="SEC",
     help="Kill what has not ended after so long; 0: at once (default: as configured).",
 )

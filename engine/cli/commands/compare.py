@@ -12,6 +12,7 @@ from engine.cli.app import FAILED, App
 from engine.cli.output import Cell, put, put_json, put_table, put_wrapped
 from engine.cli.results import STATUS_COLOURS
 from engine.figures import count, interval, noun, number
+from engine.store.task_names import task_names
 
 if TYPE_CHECKING:
     from engine.control.comparing import CompareReport
@@ -160,9 +161,10 @@ def _what_it_takes(found: Contrast) -> str:
 
 
 def _named(flips: Sequence[Flip]) -> str:
-    several = len({flip.task for flip in flips}) > 1
+    tasks = task_names(flip.task for flip in flips)
     names = [
-        f"{flip.episode_index}" + (f" of {flip.task}" if several else "") for flip in flips[:FLIPS_NAMED]
+        f"{flip.episode_index}" + (f" of {tasks[flip.task]}" if len(tasks) > 1 else "")
+        for flip in flips[:FLIPS_NAMED]
     ]
     return ", ".join(names) + (f" and {len(flips) - FLIPS_NAMED} more" if len(flips) > FLIPS_NAMED else "")
 

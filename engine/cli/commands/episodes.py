@@ -12,6 +12,7 @@ from engine.cli.results import STATUS_COLOURS, has_failed
 from engine.cli.scores import verdict_of
 from engine.figures import labelled, number
 from engine.store.records import VERDICT
+from engine.store.task_names import task_names
 
 if TYPE_CHECKING:
     from engine.store.records import EpisodeRow
@@ -37,10 +38,10 @@ def command(app: App, /, *, run: str, failed: bool, as_json: bool) -> None:
     metrics = list(dict.fromkeys(name for row in rows for name in row.measures))
     if scored and not any(VERDICT in row.metrics for row in rows):
         metrics = [name for name in metrics if name != VERDICT]  # it has a column of its own
-    several = len({row.task for row in rows}) > 1
+    tasks = task_names(row.task for row in rows)
     header = [
         "episode",
-        *(["task"] if several else []),
+        *(["task"] if len(tasks) > 1 else []),
         "status",
         *(["verdict"] if scored else []),
         "ended by",
@@ -49,14 +50,14 @@ def command(app: App, /, *, run: str, failed: bool, as_json: bool) -> None:
         *map(labelled, metrics),
         "what",
     ]
-    put_table(header, [_cells(row, metrics, several, scored) for row in rows])
+    put_table(header, [_cells(row, metrics, tasks, scored) for row in rows])
 
 
-def _cells(row: EpisodeRow, metrics: list[str], several: bool, scored: bool) -> list[str | Cell]:
+def _cells(row: EpisodeRow, metrics: list[str], tasks: dict[str, str], scored: bool) -> list[str | Cell]:
     repeat = f" r{row.repeat}" if row.repeat > 1 else ""
     return [
         f"{row.episode_index}{repeat}",
-        *([row.task] if several else []),
+        *([tasks[row.task]] if len(tasks) > 1 else []),
         Cell(row.status, STATUS_COLOURS[row.status]),
         *([verdict_of(row)] if scored else []),
         row.termination,

@@ -10,6 +10,7 @@ from engine.cli.app import FAILED, App
 from engine.cli.each import json_option
 from engine.cli.output import put_json, put_table, put_wrapped
 from engine.cli.queueing import gigabytes
+from engine.cli.ranges import limited
 from engine.cli.sources import read_sources, server_option, workspace_option
 from engine.figures import count
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 @click.command("estimate")
 @click.argument("graph")
 @click.option(
-    "-w", "workers", type=click.IntRange(min=1), default=1, metavar="W", help="Workers (default 1)."
+    "-w", "workers", type=limited("worker_count"), default=1, metavar="W", help="Workers (default 1)."
 )
 @workspace_option
 @server_option

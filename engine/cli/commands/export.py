@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from engine.cli.app import App, absolute
 from engine.cli.exports.target import check_target, exported
+from engine.cli.ranges import Number
+from engine.limits import FPS
 
 if TYPE_CHECKING:
     from engine.cli.exports.tables import Table
@@ -24,11 +29,16 @@ FILMS = ["mp4", "gif"]
 @click.option("--episode", metavar="I", help="This episode (an index or a folder's name), not the run.")
 @click.option("--format", "form", type=click.Choice([*TEXTS, *FILMS]), required=True, help="What to write.")
 @click.option("--scores", is_flag=True, help="jsonl, csv: a score a line, with its value, unit and reason.")
-@click.option("-o", "path", metavar="FILE", help="Where to (default: stdout; a video: RUN_epN.mp4 here).")
+@click.option(
+    "-o",
+    "path",
+    metavar="FILE",
+    help='Where to, "-" is stdout (default: stdout; a video on a terminal: RUN_epN.mp4 here).',
+)
 @click.option("--force", is_flag=True, help="Replace FILE where it is there.")
 @click.option("--node", metavar="N", help="A video of this node's images (default: the environment's).")
 @click.option("--port", metavar="P", help="A video of this port's images (default: rgb, where there is one).")
-@click.option("--fps", type=click.FloatRange(0.1, 240), help="A video's frames a second (default 10).")
+@click.option("--fps", type=Number(FPS), help="A video's frames a second (default 10).")
 @click.option("--no-caption", is_flag=True, help="A video without instruction, step, action and reward.")
 @click.pass_obj
 def command(
@@ -48,7 +58,7 @@ def command(
     json: all of it. jsonl: an episode, or a node firing, a line. csv: the same as a table. html: a page that
     loads nothing (of a run, "evaltower report"). mp4, gif: the frames that an episode's log keeps.
     """
-    target = absolute(path)
+    target = None if path == "-" else absolute(path)
     if target is not None:
         check_target(target, force)
     if scores and form not in ("jsonl", "csv"):
@@ -56,7 +66,8 @@ def command(
     if form in FILMS:
         if episode is None:
             raise click.UsageError(f"a video is of one episode: --episode I --format {form}")
-        _put_film(app, run, episode, cast("VideoFormat", form), target, force, **film)
+        _check_stdout(path, form)
+        _put_film(app, run, episode, cast("VideoFormat", form), path, force, **film)
         return
     if any(film.values()):
         raise click.UsageError("--node, --port, --fps and --no-caption are for --format mp4 and gif")
@@ -72,12 +83,20 @@ def command(
             file.writelines(pieces)
 
 
+def _check_stdout(path: str | None, form: str) -> None:
+    """UsageError where nobody would get the video, or a terminal all of its bytes."""
+    if path == "-" and sys.stdout.isatty():
+        raise click.BadParameter(f"a terminal shows no {form}: name a file", param_hint="-o")
+    if path is None and not sys.stdout.isatty():
+        raise click.UsageError("stdout is no terminal: say where the video goes, -o FILE, or -o - for stdout")
+
+
 def _put_film(
     app: App,
     run: str,
     episode: str,
     form: VideoFormat,
-    target: Path | None,
+    path: str | None,
     force: bool,
     *,
     node: str | None,
@@ -90,8 +109,15 @@ def _put_film(
 
     film = film_of(app.control, run, episode, form, node=node, port=port, fps=fps, captioned=not no_caption)
     say(f"frames: {film.shown}" + (f"; others: {', '.join(film.others)}" if film.others else ""))
-    with exported(target or Path.cwd() / film.file_name, force) as file:
-        film.write(file)
+    if path == "-":
+        with TemporaryFile() as whole:  # both formats go back in the file, or may fail at its end
+            film.write(whole)
+            whole.seek(0)
+            shutil.copyfileobj(whole, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+    else:
+        with exported(absolute(path) or Path.cwd() / film.file_name, force) as file:
+            film.write(file)
     if film.losses.count:
         say(f"{film.losses.count} of the frames could not be read: {film.losses.first}", "yellow")
 

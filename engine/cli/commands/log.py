@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -28,15 +27,16 @@ LONGEST_VALUE = 60
     "--json",
     "as_json",
     is_flag=True,
-    help='One JSON document on stdout: the log\'s lines, as they come; then, where it is scored, {"episode":'
-    " its row}.",
+    help="One JSON document on stdout: the log's lines, as they come; then, where it is scored, or ended by"
+    ' an error that none of them has, {"episode": its row}.',
 )
 @click.pass_obj
 def command(
     app: App, /, *, run: str, episode: str, node: str | None, errors: bool, follow: bool, as_json: bool
 ) -> None:
-    """Show EPISODE (an index, or its folder's name) of RUN, one row a node firing; then, where it is scored,
-    its verdict, its scores with the reasons of graders and judges, and where it was exported."""
+    """Show EPISODE (an index, or its folder's name) of RUN, one row a node firing; then the error that ended
+    it, where none of them has one; where it is scored, its verdict, its scores with the reasons of graders
+    and judges, and where it was exported."""
     if node is not None and not follow:
         _find_node(app.control.log(run, episode), node)
     lines = (
@@ -44,26 +44,40 @@ def command(
         for line in app.control.log(run, episode, follow=follow)
         if (node is None or node in _names(line)) and (line.get("error") or not errors)
     )
-    scored = _scored(app, run, episode) if node is None and not errors else iter(())
+    entries = lines if node is not None else _with_end(lines, app, run, episode, scores=not errors)
     if as_json:
-        put_json_list(chain(lines, ({"episode": row} for row in scored)))
+        put_json_list(entries)
         return
-    for line in lines:
-        put(_row(line), "red" if line.get("error") else None)
-    for row in scored:
-        from engine.cli.scores import put_episode
+    for entry in entries:
+        if "episode" in entry:
+            _put_end(entry["episode"])
+        else:
+            put(_row(entry), "red" if entry.get("error") else None)
 
-        put_episode(row)
 
-
-def _scored(app: App, run: str, episode: str) -> Iterator[EpisodeRow]:
-    """Its row, where it has ended and is scored; not looked for before the log is at its end."""
+def _with_end(
+    lines: Iterable[Mapping[str, Any]], app: App, run: str, episode: str, *, scores: bool
+) -> Iterator[Mapping[str, Any]]:
+    """The lines; then ``{"episode": its row}``, where it has ended and that tells more. Not looked for before
+    the log is at its end."""
     from engine.control.reports import NotFoundError
 
+    told = False
+    for line in lines:
+        told = told or bool(line.get("error"))
+        yield line
     with suppress(NotFoundError):
         row = app.control.episode(run, episode).episode
-        if row.scoring != "none":
-            yield row
+        if (row.error and not told) or (scores and row.scoring != "none"):
+            yield {"episode": row}
+
+
+def _put_end(row: EpisodeRow) -> None:
+    from engine.cli.scores import put_episode
+
+    if row.error:
+        put(f"{row.error_class or row.status}: {row.error}", "red")
+    put_episode(row)
 
 
 def _names(line: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -8,11 +8,13 @@ from engine.cli.app import App
 from engine.cli.each import json_option, run_argument
 from engine.cli.output import put, put_json
 from engine.cli.queueing import ordinal
+from engine.cli.ranges import Number
+from engine.limits import MOST_EPISODES, Limit
 
 
 @click.command("move")
 @run_argument
-@click.argument("position", type=click.IntRange(min=1), metavar="POS")
+@click.argument("position", type=Number(Limit(1, MOST_EPISODES)), metavar="POS")
 @json_option
 @click.pass_obj
 def command(app: App, /, *, run: str, position: int, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from engine.cli.app import App
 from engine.cli.follow import follow_to_result
 from engine.cli.output import put, put_json
 from engine.cli.queueing import apply_scheduling, scheduling_options
+from engine.cli.ranges import limited
 from engine.cli.request import build_request, read_scoring_option, request_options, scoring_option
 from engine.cli.trust import with_trust
 
@@ -23,14 +24,22 @@ if TYPE_CHECKING:
 @request_options(default_count=None)
 @scheduling_options
 @click.option(
-    "--retries", type=int, default=0, metavar="N", help="Play an episode that the box failed again."
+    "--retries",
+    type=limited("retries"),
+    default=0,
+    metavar="N",
+    help="Play an episode that the box failed again.",
 )
 @click.option(
-    "--repeats", type=int, default=1, metavar="K", help="Play every episode K times; show pass@k and pass^k."
+    "--repeats",
+    type=limited("repeats"),
+    default=1,
+    metavar="K",
+    help="Play every episode K times; show pass@k and pass^k.",
 )
 @click.option(
     "--until-width",
-    type=float,
+    type=limited("until_width"),
     metavar="W",
     help="End once the 95 % interval of a metric, end to end, is at most W; 0.1 is ±0.05.",
 )

@@ -9,7 +9,10 @@ import click
 from engine.cli.app import App
 from engine.cli.output import Cell, put_json, put_table, say
 from engine.cli.progress import clock, standing
+from engine.cli.ranges import Number
 from engine.cli.results import STATUS_COLOURS
+from engine.limits import Limit
+from engine.statistics.error_groups import lost_in_short
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
@@ -21,7 +24,7 @@ STATES = ["pending", "running", "completed", "cancelled", "error", "aborted"]
 @click.command("runs")
 @click.option("--status", type=click.Choice(STATES), help="Only these.")
 @click.option("--graph", metavar="G", help="Only runs of this graph.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="The newest N.")
+@click.option("--limit", type=Number(Limit(1)), metavar="N", help="The newest N.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @click.pass_obj
 def command(
@@ -48,6 +51,6 @@ def _row(report: RunReport) -> list[str | Cell]:
         f"{summary.completed_count}/{summary.total_episodes}",
         str(summary.error_count),
         clock(summary.elapsed_sec),
-        standing(report) or summary.error or "",
+        standing(report) or summary.error or lost_in_short(summary.error_count, summary.completed_count),
         report.label,
     ]

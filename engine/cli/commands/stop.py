@@ -17,7 +17,7 @@ def command(app: App, /, *, cancel: bool, as_json: bool) -> None:
     """End the backend. What is queued stays so until the next one.
 
     Without --cancel its runs go on for the orphans' grace ([admission] orphan_grace, 60 s by default): a
-    backend that starts meanwhile takes them over, else they end.
+    backend that starts meanwhile takes them over, else they end. Those on a cluster go on in any case.
     """
     control = app.operating
     backend = control.backend()

@@ -13,7 +13,9 @@ from engine.cli.output import say
 
 
 def check_target(path: Path, force: bool) -> None:
-    """BadParameter where something is there that must not be replaced."""
+    """BadParameter where something is there that must not be replaced, or the folder is not there."""
+    if not path.parent.is_dir():
+        raise click.BadParameter(f"there is no folder {path.parent}: make it first", param_hint="-o")
     if path.exists() and not path.is_file():
         raise click.BadParameter(f"{path} is not a file", param_hint="-o")
     if path.exists() and not force:

@@ -30,10 +30,15 @@ def deserialize_value(value: Any, wire_type: str) -> Any:
 
 def image_to_base64(image: np.ndarray) -> str:
     """A PNG of an (H, W, 3) image, in base64."""
+    return png_to_base64(image.astype(np.uint8))
+
+
+def png_to_base64(pixels: np.ndarray) -> str:
+    """A PNG of (H, W, 3) uint8, or (H, W) of 8 or 16 bits, in base64."""
     from PIL import Image
 
     stream = io.BytesIO()
-    Image.fromarray(image.astype(np.uint8)).save(stream, format="PNG")
+    Image.fromarray(pixels).save(stream, format="PNG")
     return base64.b64encode(stream.getvalue()).decode("ascii")
 
 

@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 KEPT_ATTEMPTS = 5
 """Attempts whose logs stay, the last one among them."""
-TAIL_BYTES, TAIL_LINES = 1 << 14, 20
+TAIL_BYTES = 1 << 14
 
 
 def read_record(folder: ServerFolder) -> ServerRecord | None:
@@ -63,15 +63,15 @@ def how_it_ended(attempt: Attempt) -> str:
     if how is None:
         return "it was killed, with all of its processes"
     words = f"exit code {how.rc}" if how.signal is None else f"signal {how.signal_name}"
-    return f"{words}\n{_tail(attempt)}".strip()
+    return f"{words}{_last_line(attempt)}"
 
 
-def _tail(attempt: Attempt) -> str:
-    """The last lines of what its own process said."""
+def _last_line(attempt: Attempt) -> str:
+    """``: `` and the last line that its own process said, where it said one."""
     try:
         with attempt.stderr.open("rb") as log_file:
             log_file.seek(max(0, log_file.seek(0, os.SEEK_END) - TAIL_BYTES))
             text = log_file.read().decode("utf-8", "replace")
     except OSError as error:
-        return str(error)
-    return "\n".join(text.rstrip("\n").split("\n")[-TAIL_LINES:])
+        return f": {error}"
+    return "".join(f": {line.strip()}" for line in text.strip().splitlines()[-1:])

@@ -9,15 +9,18 @@ from typing import Any, Literal
 
 import msgspec
 
-from engine.scoring.context import Case, Compute, Evidence
+from engine.scoring.context import Case, Compute, Evidence, NotMeasured
 from engine.scoring.graders.base import check_metric
 from engine.scoring.graders.shell import FOLDER, CommandConfig, CommandGrader
-from engine.store.scores import Invalid, Measured, Score, Unmeasured
+from engine.store.scores import Score, Unmeasured
 from engine.store.strict_json import encode
 
 _INTERPRETERS = {"python": ("python3", "py"), "node": ("node", "mjs")}
 _OWN = ("script",)
-_SCORES = msgspec.json.Decoder(list[Measured | Unmeasured | Invalid])
+FORMAT = (
+    'Its last line is to be JSON: {"metric": "length", "value": 0.5, "pass": true, "detail": "why"}, of which'
+    " pass and detail may be left out, or a list of such"
+)
 
 
 class ScriptConfig(CommandConfig, frozen=True, kw_only=True):
@@ -50,11 +53,17 @@ class Script(CommandGrader[ScriptConfig]):
     ``status`` as in the episode's row. Any other exit code than 0 is an error, and no score."""
 
     kind = "script"
+    takes_command = False
     Config = ScriptConfig
 
     @property
     def metrics(self) -> tuple[str, ...]:
         return (self.config.metric,) if self.config.metric else self.config.metrics
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """Those that the request names: one that is not scored then is told."""
+        return self.metrics if self.config.metric or self.config.metrics != _OWN else ()
 
     async def grade(self, evidence: Evidence, compute: Compute | None) -> list[Score]:
         held, config = self.held(compute), self.config
@@ -68,8 +77,8 @@ class Script(CommandGrader[ScriptConfig]):
         done = await self.run(held, f"{words}; status=$?; rm -rf {folder}; exit $status", config)
         if done.exit_code != 0:
             said = (done.stderr + done.stdout)[-500:]
-            raise RuntimeError(f"the script ended with exit code {done.exit_code}: {said}")
-        return _scores(done.stdout, self.id)
+            raise NotMeasured(f"the script ended with exit code {done.exit_code}: {said}", "grader_error")
+        return _scores(done.stdout, self)
 
 
 def _context(evidence: Evidence) -> dict[str, Any]:
@@ -80,17 +89,35 @@ def _plain(case: Case) -> dict[str, Any]:
     return {name: getattr(case, name) for name in Case.__slots__}
 
 
-def _scores(stdout: str, grader_id: str) -> list[Score]:
-    """Raises ValueError where there are none."""
+def _scores(stdout: str, grader: Script) -> list[Score]:
+    """Each on its own: one that is none voids no other. Raises NotMeasured where there are none."""
     found = _last_json(stdout)
     several = found if isinstance(found, list) else [found]
     if not several or not all(isinstance(one, dict) for one in several):
-        raise ValueError(f"the script printed no score: {stdout[-500:]!r}")
-    stamped = [{"status": "measured", **one, "grader_id": grader_id} for one in several]
+        raise NotMeasured(f"the script printed no score: {stdout[-500:]!r}. {FORMAT}", "grader_error")
+    scores = [_score(one, grader) for one in several]
+    scored = {score.metric for score in scores}
+    return scores + [
+        _lacking(grader, metric, f"the script printed no score of {metric!r}. {FORMAT}")
+        for metric in grader.named
+        if metric not in scored
+    ]
+
+
+def _score(printed: dict[str, Any], grader: Script) -> Score:
+    stamped = {"status": "measured", **printed, "grader_id": grader.id}
     try:
-        return list(_SCORES.decode(msgspec.json.encode(stamped)))
+        score: Score = msgspec.convert(stamped, Score)
+        return score
     except msgspec.ValidationError as error:
-        raise ValueError(f"what the script printed is no score: {error}") from None
+        metric = printed.get("metric")
+        called = metric if isinstance(metric, str) and metric else grader.metrics[0]
+        told = f"what the script printed is no score: {error}: {json.dumps(printed)[:500]}. {FORMAT}"
+        return _lacking(grader, called, told)
+
+
+def _lacking(grader: Script, metric: str, told: str) -> Unmeasured:
+    return Unmeasured(grader_id=grader.id, metric=metric, reason="grader_error", detail=told)
 
 
 def _last_json(stdout: str) -> Any:

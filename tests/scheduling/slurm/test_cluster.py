@@ -11,7 +11,9 @@ from pathlib import Path
 import psutil
 import pytest
 
+from tests.fakes import slurm_cluster
 from tests.fakes.slurm_cluster import SCRIPT, Cluster
+from tests.scheduling.slurm.conftest import started
 
 pytestmark = pytest.mark.slurm
 
@@ -74,30 +76,27 @@ def test_nothing_is_left_where_its_test_was_killed(tmp_path: Path) -> None:
     assert of(conf) == []
 
 
-def test_by_hand_it_stays_until_it_is_interrupted() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_by_hand_it_stays_until_it_is_interrupted(number: int) -> None:
     process = subprocess.Popen(
         [sys.executable, str(SCRIPT)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout
     conf = Path(process.stdout.readline().strip().removeprefix("export SLURM_CONF="))
     assert len(of(conf)) >= 3
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     assert process.wait(20) == 0
     assert of(conf) == []
     assert not conf.parent.exists()
 
 
-def test_without_slurm_it_says_how_to_get_it(tmp_path: Path) -> None:
+def test_without_slurm_it_says_how_to_get_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "daemons.py").write_text(SCRIPT.read_text().replace("/usr/sbin", "/no").replace("/sbin", ""))
-    done = subprocess.run(
-        [sys.executable, str(tmp_path / "daemons.py")],
-        env={"PATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 1
-    assert "apt-get install --no-install-recommends slurmctld slurmd slurm-client" in done.stderr
+    monkeypatch.setattr(slurm_cluster, "SCRIPT", tmp_path / "daemons.py")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(pytest.fail.Exception) as failed:
+        started()
+    assert "apt-get install --no-install-recommends slurmctld slurmd slurm-client" in str(failed.value)
 
 
 def test_a_node_that_is_cut_is_lost_while_its_job_goes_on(own_cluster: Cluster, tmp_path: Path) -> None:

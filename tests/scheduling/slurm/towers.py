@@ -77,7 +77,12 @@ class Tower:
 
     def number(self, run: RunDir) -> str:
         """The number of its job, once it has one."""
-        return self.wait_for(lambda: self.note(run).job_id)
+
+        def number() -> str:
+            note = run.read_job().cluster
+            return note.job_id if note else ""
+
+        return self.wait_for(number)
 
     def job(self, number: str) -> dict[str, str]:
         """``scontrol show job``."""
@@ -88,9 +93,16 @@ class Tower:
 
 @contextmanager
 def tower(
-    root: Path, cluster: Cluster, *, leave: bool = False, grace_sec: float = GRACE_SEC, **slurm: Any
+    root: Path,
+    cluster: Cluster,
+    *,
+    leave: bool = False,
+    grace_sec: float = GRACE_SEC,
+    late_sec: float = GRACE_SEC,
+    **slurm: Any,
 ) -> Iterator[Tower]:
-    settings = SlurmSettings(**{"poll_sec": 0.5, "grace_sec": 3.0, **slurm})
+    """``late_sec``: for how long files are waited for after Slurm's word. ``slurm``: more of ``[slurm]``."""
+    settings = SlurmSettings(**{"poll_sec": 0.5, "grace_sec": late_sec, **slurm})
     admission = Admission(grace=grace_sec, disk_low=0.0)
     with live(root, admission=admission, slurm=settings, leave=leave) as control:
         yield Tower(control, cluster)

@@ -12,7 +12,8 @@ class Environment:
     """``graph`` plays it, with ``selectors``; an episode has at most ``steps`` steps.
 
     ``rebuilds``: episodes that one process plays; fewer than 50 where ``cpu_sec``, what one costs, is much.
-    ``program``: what has to be on PATH.
+    ``program``: what has to be on PATH. ``unseeded``: why another seed of the run makes no other
+    episode of an index; empty where it does.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Environment:
     rebuilds: int = 50
     cpu_sec: float = 0.0
     program: str = ""
+    unseeded: str = ""
 
     @property
     def missing(self) -> str:
@@ -44,9 +46,11 @@ def _text(task: str, **more: float | str) -> Environment:
     return Environment(task, "env_textgame", "textgame_walkthrough", {"task_id": task}, **more)  # type: ignore[arg-type]
 
 
+_CASES = "the index is the case"
+
 ENVIRONMENTS = [
     Environment("gridhouse", "env_gridhouse", "gridhouse_random", {"slip": "0.2"}),
-    Environment("workspace", "env_workspace", "swe_gold", rebuilds=12, cpu_sec=0.3),
+    Environment("workspace", "env_workspace", "swe_gold", rebuilds=12, cpu_sec=0.3, unseeded=_CASES),
     _gym("BabyAI-GoToLocal-v0"),
     _gym("FrozenLake-v1"),
     _gym("CartPole-v1"),

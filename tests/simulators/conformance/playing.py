@@ -37,9 +37,11 @@ class Played:
         self._nodes = {node["id"]: node for node in graph["nodes"]}
         self._edges = graph["edges"]
 
-    async def episode(self, number: int) -> str:
-        """A digest of all that its nodes give. Its seed is ``number``; who acts draws the same in each."""
-        for name, value in {**self._environment.selectors, "seed": number, "episode_index": number}.items():
+    async def episode(self, number: int, index: int | None = None) -> str:
+        """A digest of all that its nodes give. Its seed is ``number``, and its index too where none is given;
+        who acts draws the same in each."""
+        index = number if index is None else index
+        for name, value in {**self._environment.selectors, "seed": number, "episode_index": index}.items():
             await self._client.panel_field(name, value, CALL_SEC)
         answer = await self._client.panel_action("play", {}, CALL_SEC)
         assert answer["ok"], answer

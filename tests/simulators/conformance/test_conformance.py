@@ -9,6 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from engine.components.seeds import episode_seed
 from engine.control.reports import StartRequest
 from engine.store.rundir import RunDir
 from tests.fakes.live_backend import live
@@ -67,6 +68,15 @@ async def test_many_rebuilds_remember_nothing_and_leave_nothing(
     assert {what: after[what] - before[what] for what in after if after[what] > before[what]} == {}
     assert each < UNDECLARED_GROWTH_MB or (limit is not None and last < limit), "it grows, undeclared"
     assert declared is None or settled < SLACK * declared
+
+
+@every_environment
+async def test_another_seed_of_the_run_is_another_episode_of_an_index(
+    environment: Environment, tmp_path: Path
+) -> None:
+    async with playing(environment, tmp_path) as played:
+        digests = [await played.episode(episode_seed(run_seed, 0), index=0) for run_seed in range(3)]
+    assert (len(set(digests)) == 1) == bool(environment.unseeded), environment.unseeded or digests
 
 
 async def _left_after_a_kill(played: Played) -> list[psutil.Process]:

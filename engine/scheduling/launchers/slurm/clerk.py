@@ -61,11 +61,7 @@ class Clerk:
             self._wake()
 
     def forget(self, comment: str) -> None:
-        """It is of no interest any more. A copy of it that waits, as one that was put back into the cluster's
-        queue by hand, would find nothing to do."""
-        job = self._jobs.get(comment)
-        if job is not None and job.state in WAITS:
-            self._errand(comment, lambda: self._slurm.cancel_pending(job.job_id))
+        """It is of no interest any more."""
         with self._lock:
             for known in (self._jobs, self._handing, self._numbers, self._refused, self._since):
                 known.pop(comment, None)

@@ -324,8 +324,9 @@ def _told(run: RunDir, shard: int, standing: Standing) -> str:
         if ended is not None and not ended.stopped_by and "OUT_OF_MEMORY" not in standing.why:
             return closing.told(ended, 0.0)
         if ended is not None and ended.stopped_by:
-            return (
+            told = (
                 "its processes were told to end, and not from here: it was cancelled on the cluster, or its"
-                f" time there was nearly over ([slurm] time); {standing.why}"
+                " time there was nearly over ([slurm] time)"
             )
+            return f"{told}; {standing.why}" if standing.why else told
     return standing.why

@@ -97,7 +97,10 @@ def test_options(ask: JobAsk, partition: str, settings: SlurmSettings) -> list[s
 
 
 def _quoted(value: str) -> str:
-    return re.sub(r"""([\s"'\\#])""", r"\\\1", value)
+    """As ``sbatch`` reads the lines of a script, which is not as a shell does."""
+    if not re.search(r"""[\s"'\\#]""", value):
+        return value
+    return '"' + re.sub(r"""(["\\])""", r"\\\1", value) + '"'
 
 
 def _pattern(path: Path) -> str:

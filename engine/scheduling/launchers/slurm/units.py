@@ -163,6 +163,8 @@ class Unit:
 
     def _slurms_end(self) -> str:
         job = self._clerk.look(self.comment)
+        if job is not None and not is_over(job.state):
+            return ""
         if job is None:
             return f"Slurm knows nothing of its job {self._clerk.number(self.comment)}".rstrip()
         return end_of(job)
