@@ -31,6 +31,8 @@ class Pace:
         steps = under_way + sum(worker.steps_done for worker in workers)
         self._done = report.summary.completed_count, steps
         self._left = report.summary.total_episodes - report.summary.completed_count
+        if steps < self._before[1]:  # counted anew: it is resumed, or a shard of it is
+            self._began = None
         if self._began is None and any(worker.state in ("resetting", "running") for worker in workers):
             self._began, self._before = time.monotonic(), self._done
         self._elapsed = time.monotonic() - self._began if self._began is not None else 0.0

@@ -47,6 +47,17 @@ def test_the_pace_counts_from_the_first_episode_that_was_watched(clock: list[flo
     assert (pace.episodes_per_sec, pace.steps_per_sec, pace.seconds_left) == (1.0, 40.0, 4.0)
 
 
+def test_the_pace_begins_anew_where_steps_are_counted_anew(clock: list[float]) -> None:
+    pace = Pace()
+    pace.update(report(4, 400))
+    clock[0] += 10
+    pace.update(report(4, 20))
+    assert pace.steps_per_sec is None, "a resumed run has taken no steps back"
+    clock[0] += 4
+    pace.update(report(6, 60))
+    assert (pace.episodes_per_sec, pace.steps_per_sec) == (0.5, 10.0)
+
+
 def test_a_run_in_one_line(clock: list[float]) -> None:
     pace = Pace()
     pace.update(report(0, 0))

@@ -1,7 +1,8 @@
 """A backend in a process of its own, told by lines on stdin, that can be killed.
 
 ``start BEHAVIOUR``, or ``away BEHAVIOUR`` for a cluster, → ``accepted RUN``; ``cancel RUN`` → ``cancelled
-RUN``, ``cancelling RUN`` or ``over RUN``; ``end`` ends it when nothing is left to do. Three of its runs fit the machine at once.
+RUN``, ``cancelling RUN`` or ``over RUN``; ``end`` ends it when nothing is left to do. Three of its runs fit
+the machine at once.
 """
 
 from __future__ import annotations

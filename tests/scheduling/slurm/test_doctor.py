@@ -69,6 +69,14 @@ def test_a_node_sees_the_root_and_runs_us(ask: Ask) -> None:
     assert item.detail.endswith("runs us there; its clock is ours")
 
 
+def test_a_root_may_have_any_name(cluster: Cluster, tmp_path: Path) -> None:
+    odd = tmp_path / 'it\'s 100% "mine" #1 %j $HOME {x}'
+    odd.mkdir()
+    (odd / "evaltower.toml").write_text("[slurm]\nextra = ['--comment=\"a b\"']\n")
+    item = examine_cluster(odd, submit=True)[-1]
+    assert item.state == "ok", item
+
+
 def test_a_node_that_cannot_run_us_says_how(ask: Ask) -> None:
     item = ask('python = "/no/python"')
     assert item.state == "failure"

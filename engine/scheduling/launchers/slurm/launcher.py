@@ -217,7 +217,8 @@ class SlurmLauncher:
             seat.merger.finish("aborted", None)  # its rows, however the run is to end
         if record.cancel_requested_at is not None:
             return closing.close_as_intended(run, record, self._fold)
-        why = "; ".join(dict.fromkeys(_told(run, shard, standing) for shard, standing in seat.over.items()))
+        lost = {shard: told for shard, told in seat.over.items() if not _is_over(run, shard)}
+        why = "; ".join(dict.fromkeys(_told(run, shard, standing) for shard, standing in lost.items()))
         if record.may_retry:
             closing.queue_again(run, record, why)
         else:
@@ -314,6 +315,11 @@ def _keys_of(run: RunDir, on: str) -> list[str]:
         return [cluster_key(n, on) for n in run.read_spec().needs.nodesets if n.parallelism == "shared"]
     except RunDirError:
         return []
+
+
+def _is_over(run: RunDir, shard: int) -> bool:
+    """Whether a shard of a split run has played all that it had to."""
+    return bool(run.shards()) and RunDir(run.path, shard).is_done()
 
 
 def _told(run: RunDir, shard: int, standing: Standing) -> str:
