@@ -48,7 +48,7 @@ class Clerk:
         self._since: dict[str, float] = {}
         self._wanted = threading.Event()
         self._closed = threading.Event()
-        self._in_doubt = True
+        self._in_doubt, self._is_stuck = True, False
         self._thread: threading.Thread | None = None
 
     def watch(self, comment: str) -> None:
@@ -138,12 +138,13 @@ class Clerk:
                 work()
             except SlurmSilentError as error:
                 self._is_silent(error)
-                self._in_doubt = True
+                self._in_doubt = self._is_stuck = True
                 return  # it is tried again
             except SlurmError as error:
                 log.error("%s: %s", comment, error)
             except Exception:
                 log.exception("an errand to the cluster failed")
+            self._is_stuck = False
             with self._lock:
                 self._errands.popleft()
 
@@ -192,7 +193,9 @@ class Clerk:
         # One that is listed twice was submitted twice: the one that goes on counts.
         known = sorted(jobs, key=lambda job: (not is_over(job.state), job.state not in WAITS))
         self._jobs = {job.comment: job for job in known if job.comment in self._watched}
-        self.seen_at, self.problem, self._in_doubt = asked_at, "", False
+        self.seen_at, self._in_doubt = asked_at, False
+        if not self._is_stuck:
+            self.problem = ""
         return True
 
     def _is_silent(self, error: SlurmError) -> None:
