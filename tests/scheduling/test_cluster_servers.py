@@ -9,7 +9,6 @@ import pytest
 
 from engine.hosting.leases import STALE_SEC, Lease, holder
 from engine.scheduling.launchers.slurm import servers as module
-from engine.scheduling.launchers.slurm.commands import Listed
 from engine.scheduling.launchers.slurm.servers import ClusterServers, cluster_folder, cluster_key
 from engine.scheduling.launching import LaunchError, NotNowError
 from engine.scheduling.reaper import MOST_RESTARTS
@@ -19,56 +18,13 @@ from engine.store.process_identity import ProcessIdentity, identity
 from engine.store.server_folder import GaveUp, Ready, ServerFolder, ServerRecord
 from engine.store.settings import Settings
 from engine.store.slurm_settings import SlurmSettings
+from tests.fakes.played_clerk import PlayedClerk
 from tests.fakes.shared_servers import model_need
 
 NEED = model_need()
 ASK = JobAsk(mem_mb=100, gpus=1)
 KEY = cluster_key(NEED, "slurm:big")
 IDLE_SEC = 120.0
-
-
-class PlayedClerk:
-    """As :class:`engine.scheduling.launchers.slurm.clerk.Clerk`; ``jobs`` is what the cluster says."""
-
-    def __init__(self) -> None:
-        self.problem = ""
-        self.jobs: dict[str, Listed] = {}
-        self.submitted: list[tuple[str, Path]] = []
-        self.cancelled: list[tuple[str, bool]] = []
-        self.refusals: dict[str, str] = {}
-        self.seen = True
-
-    def watch(self, comment: str) -> None: ...
-
-    def forget(self, comment: str) -> None:
-        self.jobs.pop(comment, None)
-        self.refusals.pop(comment, None)
-
-    def submit(self, comment: str, script: Path) -> None:
-        self.submitted.append((comment, script))
-
-    def cancel(self, comment: str, *, by_force: bool = False) -> None:
-        self.cancelled.append((comment, by_force))
-
-    def look(self, comment: str) -> Listed | None:
-        return self.jobs.get(comment)
-
-    def number(self, comment: str) -> str:
-        return self.jobs[comment].job_id if comment in self.jobs else ""
-
-    def is_seen(self, comment: str) -> bool:
-        return self.seen and comment in self.jobs
-
-    def refused(self, comment: str) -> str | None:
-        return self.refusals.get(comment)
-
-    def says(self, state: str, reason: str = "", node: str = "") -> None:
-        """Of the last job that was submitted."""
-        comment, _ = self.submitted[-1]
-        number = str(len(self.submitted))
-        self.jobs[comment] = Listed(
-            job_id=number, name="x", comment=comment, state=state, reason=reason, nodes=node
-        )
 
 
 class Site:

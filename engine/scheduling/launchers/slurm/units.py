@@ -71,7 +71,8 @@ class Unit:
             return Standing("waits", reason_of(job)) if job.state in WAITS else Standing("runs")
         claim = self._claim()
         if claim == "void":
-            return Standing("ended" if ending else "never")
+            lost = job is None or job.state in BOX_FAILED
+            return Standing("never" if lost and not ending else "ended", why=self._slurms_end())
         begun = claim == "shim"
         if job is None and not self._clerk.is_seen(self.comment):
             return self._unseen(begun, ending)
@@ -135,7 +136,8 @@ class Unit:
             if ending or (job is not None and job.state not in BOX_FAILED):
                 return Standing("ended", why=self._slurms_end())
             return Standing("never", why=self._slurms_end())
-        if not self._is_due(now) or (not over and self._moves(now)):
+        moves = self._moves(now)
+        if not self._is_due(now) or (not over and moves):
             left = max(0.0, self._over_since + self._grace_sec - now)
             return Standing(
                 "runs", why=f"{self._slurms_end()}; its files are waited for {duration(left)} more"
