@@ -83,7 +83,7 @@ def test_a_job_that_was_taken_in_silence_is_not_handed_over_twice(root: Path, ow
         own_cluster.silence_controller()
         box.control.unpause()
         for run in runs:
-            box.wait_for(lambda run=run: box.why(run).startswith("cluster_silent: "), 90)
+            box.waits(run, "cluster_silent: ", 90)
         ticks = box.control.live.scheduler.decisions
         box.wait_for(lambda: box.control.live.scheduler.decisions is not ticks)
         own_cluster.wake_controller()

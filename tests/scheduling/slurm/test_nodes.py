@@ -71,7 +71,7 @@ def test_a_run_whose_node_lost_its_power_goes_on_where_it_was(world: Path, own_c
 
 def test_what_runs_on_beyond_a_cut_writes_nothing_more(world: Path, own_cluster: Cluster) -> None:
     with tower(world, own_cluster) as box:
-        asked: dict[str, Any] = {**DIARY, "selectors": {"pause": 4.0}}
+        asked: dict[str, Any] = {**DIARY, "selectors": {"pause": 2.0}}
         whole = box.submit(**asked, on="")
         first = box.submit(**{**asked, "worker_count": 3, "episode_count": 1000})
         box.begun(first)
@@ -79,6 +79,7 @@ def test_what_runs_on_beyond_a_cut_writes_nothing_more(world: Path, own_cluster:
         box.begun(run)
         assert (box.note(first).node, box.note(run).node) == ("n1", "n2")
         own_cluster.cut("n2")
+        down(own_cluster, "n2")
         report = box.over(run, 90)
         assert report.status == "aborted"
         assert processes_of(run)

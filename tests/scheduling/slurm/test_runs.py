@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,8 @@ def test_a_run_is_a_job_that_asks_for_what_the_estimate_says(root: Path, cluster
         assert job["TRES"].startswith(f"cpu=4,mem={told.admit_charges['ram'] / 1024:g}G,node=1")
         assert job["TresPerNode"] == "gres:gpu:1"
         assert job["StdErr"] == str((run.path / "stderr.log").resolve())
-        note = box.wait_for(lambda: box.note(run).state == "RUNNING" and box.note(run))
+        box.wait_for(lambda: box.note(run).state == "RUNNING")
+        note = box.note(run)
         assert (note.on, note.job_id, note.node, note.gpus) == ("slurm", job["JobId"], job["NodeList"], 1)
         running = box.running(run)
         assert running is not None
@@ -80,7 +82,7 @@ def test_why_a_run_waits_is_told(root: Path, cluster: Cluster) -> None:
             (third, "Priority", "jobs of a higher priority go first"),
         ):
             told = asked.format(box.number(run), words, slurm)
-            box.wait_for(lambda run=run, told=told: box.why(run) == told)
+            box.waits(run, told)
             note = box.note(run)
             assert (note.state, note.reason, note.node) == ("PENDING", slurm, "")
             assert note.why == told.partition(": ")[2]
@@ -123,11 +125,11 @@ def test_runs_on_a_node_have_cards_of_their_own(root: Path, cluster: Cluster) ->
     ],
 )
 def test_what_no_node_could_ever_give_is_refused_at_once(
-    root: Path, cluster: Cluster, settings: dict[str, object], asked: dict[str, object], told: str
+    root: Path, cluster: Cluster, settings: dict[str, Any], asked: dict[str, Any], told: str
 ) -> None:
     with tower(root, cluster, **settings) as box:
         with pytest.raises(RefusedError, match=told) as refused:
-            box.start(**asked)  # type: ignore[arg-type]
+            box.start(**asked)
         assert "[slurm] in evaltower.toml" in str(refused.value)
         assert box.control.queue().queued == []
         assert list((root / "outputs" / "eval_runs").glob("*")) == []
@@ -160,7 +162,7 @@ def test_a_run_waits_for_those_that_it_depends_on(root: Path, cluster: Cluster) 
         never = box.start(depends_on=[failed.run_id])
         box.begun(first)
         for run, other in ((second, first), (here, second)):
-            box.wait_for(lambda run=run: box.why(run).startswith("dependency: "))
+            box.waits(run, "dependency: ")
             assert other.run_id in box.why(run)
         assert box.over(failed).status == "error"
         box.wait_for(lambda: box.why(never).startswith("dependency_failed: "))

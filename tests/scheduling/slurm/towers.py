@@ -64,6 +64,10 @@ class Tower:
         waiting = self.waiting(run)
         return f"{waiting.code}: {waiting.reason}" if waiting else ""
 
+    def waits(self, run: RunDir, told: str, within_sec: float = 60.0) -> None:
+        """Until it waits for a reason that begins so."""
+        self.wait_for(lambda: self.why(run).startswith(told), within_sec)
+
     def waiting(self, run: RunDir) -> QueuedRun | None:
         return next((one for one in self.control.queue().queued if one.run_id == run.run_id), None)
 
@@ -71,18 +75,18 @@ class Tower:
         return next((one for one in self.control.queue().running if one.run_id == run.run_id), None)
 
     def note(self, run: RunDir) -> ClusterNote:
-        note = run.read_job().cluster
-        assert note is not None
-        return note
+        """Where it is there, once it was given away."""
+
+        def note() -> ClusterNote | None:
+            return run.read_job().cluster
+
+        found = self.wait_for(note)
+        assert found is not None
+        return found
 
     def number(self, run: RunDir) -> str:
         """The number of its job, once it has one."""
-
-        def number() -> str:
-            note = run.read_job().cluster
-            return note.job_id if note else ""
-
-        return self.wait_for(number)
+        return self.wait_for(lambda: self.note(run).job_id)
 
     def job(self, number: str) -> dict[str, str]:
         """``scontrol show job``."""
