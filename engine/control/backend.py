@@ -29,7 +29,12 @@ from engine.scheduling.elsewhere import ask_of
 from engine.scheduling.jobs import QueuedJob
 from engine.scheduling.launchers.local import LocalLauncher
 from engine.scheduling.launchers.routing import RoutingLauncher
-from engine.scheduling.launchers.slurm.commands import SlurmError, SlurmSilentError
+from engine.scheduling.launchers.slurm.commands import (
+    SlurmError,
+    SlurmLaterError,
+    SlurmRefusedError,
+    SlurmSilentError,
+)
 from engine.scheduling.launchers.slurm.launcher import SlurmLauncher
 from engine.scheduling.launchers.slurm.servers import ClusterServer
 from engine.scheduling.launching import Launcher
@@ -191,10 +196,19 @@ class Backend:
             ask = ask_of(job.on, job.nodes, job.need.worker_count, scheduler.estimate(job.need))
         try:
             self._slurm.could_run(ask)
-        except SlurmSilentError as error:
+        except (SlurmSilentError, SlurmLaterError) as error:
             log.warning("%s", error)
+        except SlurmRefusedError as error:
+            remedy = (
+                "ask for less (fewer workers, --vram 0 where no GPU is needed), or set [slurm] in"
+                " evaltower.toml; evaltower doctor --cluster tells what there is"
+            )
+            raise RefusedError([Problem("cluster", "on", str(error), remedy)]) from None
         except SlurmError as error:
-            remedy = "ask for less, or set [slurm] in evaltower.toml; evaltower doctor tells what there is"
+            remedy = (
+                f"the backend submits it, process {self.record.process.pid}: are SLURM_CONF and PATH set"
+                " where that was started? Stop it, and start it where sinfo answers"
+            )
             raise RefusedError([Problem("cluster", "on", str(error), remedy)]) from None
 
     def cluster_servers(self) -> list[ClusterServer]:

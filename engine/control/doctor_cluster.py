@@ -154,7 +154,7 @@ def _from_a_node(root: Path, slurm: Slurm, settings: SlurmSettings) -> DoctorIte
         job_id = slurm.submit(folder / "job.sh")
         answer, job = _wait(folder, slurm, job_id)
         if answer is not None:
-            return _told(answer, before, time.time(), settings)
+            return _told(root, answer, before, time.time(), settings)
         return _silent(folder, job, slurm.show(job_id), job_id)
     except SlurmRefusedError as error:
         return _item("failure", str(error), f"set [slurm] in {FILE} to what the cluster takes")
@@ -216,13 +216,13 @@ def _read(file: Path) -> _Answer:
     return _Answer(clock=float(clock), node=node, python=output[-1] if output else "")
 
 
-def _told(answer: _Answer, before: float, after: float, settings: SlurmSettings) -> DoctorItem:
+def _told(root: Path, answer: _Answer, before: float, after: float, settings: SlurmSettings) -> DoctorItem:
     """``before``, ``after``: between them, by our clock, the node wrote down its own."""
     python = settings.python or sys.executable
     if not answer.python.startswith("python "):
         remedy = f"have Evaltower there at the same path, or set [slurm] setup or python in {FILE}"
         return _item("failure", f"on {answer.node} {python} does not run us: {answer.python}", remedy)
-    seen = f"{answer.node} sees the root, and {python} ({answer.python.split()[1]}) runs us there"
+    seen = f"{answer.node} sees the root {root.absolute()}, and {python} ({answer.python.split()[1]}) runs us there"
     latest = answer.clock + 1  # it is told in whole seconds
     apart = answer.clock - after if answer.clock > after else min(0.0, latest - before)
     if abs(apart) > CLOCKS_APART_SEC:

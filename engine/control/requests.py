@@ -81,6 +81,10 @@ def _cluster_problems(request: StartRequest) -> list[Problem]:
     problems = []
     if kind != "slurm" or (colon and not _PARTITION.fullmatch(partition)):
         problems.append(_problem("on", f"is {request.on!r}", "it is slurm or slurm:PARTITION"))
+    planned = len(request.episode_indices or ()) or max(request.episode_count, 0)
+    if 0 < planned * request.repeats < request.nodes:
+        told = f"is {request.nodes}, and there are {planned * request.repeats} episodes to play"
+        problems.append(_problem("nodes", told, "at most one node an episode"))
     if request.nodes > 1 and request.until_width is not None:
         told = "cannot end a run early that is split over nodes"
         problems.append(_problem("until_width", told, "leave it out, or run on one node"))

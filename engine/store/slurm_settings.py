@@ -9,6 +9,27 @@ import msgspec
 AboveZero = Annotated[float, msgspec.Meta(gt=0)]
 
 
+_OURS = (
+    "array",
+    "chdir",
+    "comment",
+    "cpus-per-task",
+    "dependency",
+    "error",
+    "job-name",
+    "mem",
+    "no-requeue",
+    "nodes",
+    "ntasks",
+    "open-mode",
+    "output",
+    "requeue",
+    "signal",
+    "wrap",
+)
+"""Options that a run depends on: each job has its own."""
+
+
 class SlurmSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Options of ``sbatch`` by their names, where a run says nothing else; "" leaves them to the cluster.
 
@@ -36,3 +57,11 @@ class SlurmSettings(msgspec.Struct, frozen=True, kw_only=True):
     poll_sec: AboveZero = 5.0
     grace_sec: AboveZero = 60.0
     server_idle_sec: AboveZero = 120.0
+
+    def __post_init__(self) -> None:
+        for option in self.extra:
+            name = option.removeprefix("--").partition("=")[0]
+            if not option.startswith("--") or any(letter in option for letter in "\r\n"):
+                raise ValueError(f"extra {option!r} is no option such as '--reservation=x', on one line")
+            if name in _OURS:
+                raise ValueError(f"extra {option!r} is set for each job by itself: leave it out")

@@ -74,3 +74,18 @@ def test_everything_at_once() -> None:
 def test_a_selector_that_the_run_sets_itself_is_refused(name: str) -> None:
     problems = request_problems(StartRequest(graph_name="g", selectors={name: 5}))
     assert [problem.where for problem in problems] == [f"selectors.{name}"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "fits"),
+    [
+        ({"episode_count": 3, "nodes": 3}, True),
+        ({"episode_count": 3, "nodes": 4}, False),
+        ({"episode_count": 3, "nodes": 6, "repeats": 2}, True),
+        ({"episode_indices": [0, 1], "nodes": 3}, False),
+        ({"episode_count": -1, "nodes": 50}, True),
+    ],
+)
+def test_no_node_is_without_an_episode(asked: dict[str, Any], fits: bool) -> None:
+    problems = request_problems(StartRequest(graph_name="g", on="slurm", **asked))
+    assert [problem.where for problem in problems] == ([] if fits else ["nodes"])

@@ -16,6 +16,7 @@ class PlayedClerk:
         self.submitted: list[tuple[str, Path]] = []
         self.cancelled: list[tuple[str, bool]] = []
         self.refusals: dict[str, str] = {}
+        self.later: dict[str, str] = {}
         self.seen = True
 
     def watch(self, comment: str) -> None: ...
@@ -41,6 +42,9 @@ class PlayedClerk:
 
     def refused(self, comment: str) -> str | None:
         return self.refusals.get(comment)
+
+    def put_off(self, comment: str) -> str:
+        return self.later.get(comment, "")
 
     def says(self, state: str, reason: str = "", node: str = "") -> None:
         """Of the last job that was submitted."""

@@ -213,6 +213,17 @@ def test_admission_has_its_own_keys(tmp_path: Path) -> None:
     ]
 
 
+def test_what_each_job_of_a_cluster_has_of_its_own_cannot_be_set_for_all(tmp_path: Path) -> None:
+    found = read(tmp_path, '[slurm]\nextra = ["--reservation=x", "--exclude=n1"]\n').slurm
+    assert found.extra == ["--reservation=x", "--exclude=n1"]
+    for option in ("--array=0-2", "--requeue", "--nodes=2", "--output=x"):
+        assert problems(tmp_path, f'[slurm]\nextra = ["{option}"]') == [
+            f"[slurm] extra {option!r} is set for each job by itself: leave it out"
+        ]
+    (problem,) = problems(tmp_path, '[slurm]\nextra = ["-p gpu"]')
+    assert "is no option such as" in problem
+
+
 def test_experiments_are_read_and_every_problem_of_them_is_named(tmp_path: Path) -> None:
     text = "[experiments.cma]\nvram_mb = 8000\ndefaults = { worker_count = 4 }\n[experiments.slam]\n"
     experiments = read(tmp_path, text).experiments

@@ -33,6 +33,9 @@ def command(app: App, /, *, as_json: bool) -> None:
             ["running", "graph", "workers", "since", "reserved", "where", "label"],
             [*map(_running, report.running)],
         )
+        for running in report.running:
+            if running.cluster is not None and running.cluster.why:
+                put_wrapped(f"{running.run_id}: {running.cluster.why}", None, "  ")
     if report.queued:
         if report.running:
             put()

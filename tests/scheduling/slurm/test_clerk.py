@@ -9,7 +9,13 @@ import pytest
 
 from engine.scheduling.launchers.slurm import clerk as module
 from engine.scheduling.launchers.slurm.clerk import Clerk
-from engine.scheduling.launchers.slurm.commands import Listed, SlurmError, SlurmRefusedError, SlurmSilentError
+from engine.scheduling.launchers.slurm.commands import (
+    Listed,
+    SlurmError,
+    SlurmLaterError,
+    SlurmRefusedError,
+    SlurmSilentError,
+)
 from tests.control.waiting import wait_for
 
 SCRIPT = Path("job.sh")
@@ -137,3 +143,16 @@ def test_one_that_runs_twice_is_known_by_the_one_that_goes_on(clerk: Clerk, slur
     clerk.watch("c")
     wait_for(lambda: clerk.look("c") is not None, "the job")
     assert clerk.number("c") == "0"
+
+
+def test_what_a_limit_keeps_out_is_tried_again_and_keeps_nobody_else_out(
+    slurm: PlayedSlurm, clerk: Clerk
+) -> None:
+    slurm.error = SlurmLaterError("sbatch: job submit limit")
+    clerk.submit("c", SCRIPT)
+    wait_for(lambda: clerk.put_off("c") == "sbatch: job submit limit")
+    assert clerk.refused("c") is None
+    assert not clerk.is_seen("c")
+    slurm.error = None
+    wait_for(lambda: clerk.number("c") == "1")
+    assert (clerk.put_off("c"), slurm.submitted, clerk.problem) == ("", 1, "")

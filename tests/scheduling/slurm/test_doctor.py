@@ -65,7 +65,7 @@ def test_all_is_well(cluster: Cluster, tmp_path: Path) -> None:
 def test_a_node_sees_the_root_and_runs_us(ask: Ask) -> None:
     item = ask('partition = "small"')
     assert (item.state, item.remedy) == ("ok", "")
-    assert item.detail.startswith("n2 sees the root, and ")
+    assert item.detail.startswith("n2 sees the root /")
     assert item.detail.endswith("runs us there; its clock is ours")
 
 

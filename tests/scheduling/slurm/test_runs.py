@@ -135,6 +135,15 @@ def test_what_no_node_could_ever_give_is_refused_at_once(
         assert list((root / "outputs" / "eval_runs").glob("*")) == []
 
 
+def test_a_run_that_would_wait_for_its_own_server_is_refused_at_once(root: Path, cluster: Cluster) -> None:
+    with tower(root, cluster) as box:
+        with pytest.raises(RefusedError, match="never room for all of it") as refused:
+            box.submit(graph_name="cartpole_torch", worker_count=3, on="slurm:small")
+        assert "policy_torch 1 CPU" in str(refused.value)
+        assert "its nodes have 4 CPUs" in str(refused.value)
+        assert box.control.queue().queued == []
+
+
 def test_what_became_impossible_is_an_error_in_the_clusters_words(root: Path, cluster: Cluster) -> None:
     with tower(root, cluster) as box:
         box.control.pause()

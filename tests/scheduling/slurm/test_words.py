@@ -61,7 +61,7 @@ def test_each_state_is_one_of_three(state: str, is_so: str) -> None:
         ("Nodes required for job are DOWN, DRAINED or reserved", "a node that it needs is down, drained"),
         ("ReservationDeleted", "waits: Slurm: ReservationDeleted"),
         ("SomethingNew", "waits: Slurm: SomethingNew"),
-        ("", "waits: Slurm: PENDING"),
+        ("", "waits: Slurm has not looked at it yet"),
     ],
 )
 def test_why_it_waits(reason: str, told: str) -> None:

@@ -16,6 +16,7 @@ from engine.scheduling.launchers.slurm.commands import (
     Listed,
     Slurm,
     SlurmError,
+    SlurmLaterError,
     SlurmRefusedError,
     SlurmSilentError,
 )
@@ -46,6 +47,7 @@ class Clerk:
         self._numbers: dict[str, str] = {}
         self._refused: dict[str, str] = {}
         self._since: dict[str, float] = {}
+        self._later: dict[str, str] = {}
         self._wanted = threading.Event()
         self._closed = threading.Event()
         self._in_doubt, self._is_stuck = True, False
@@ -63,7 +65,7 @@ class Clerk:
     def forget(self, comment: str) -> None:
         """It is of no interest any more."""
         with self._lock:
-            for known in (self._jobs, self._handing, self._numbers, self._refused, self._since):
+            for known in (self._jobs, self._handing, self._numbers, self._refused, self._since, self._later):
                 known.pop(comment, None)
             self._watched.discard(comment)
 
@@ -99,6 +101,10 @@ class Clerk:
     def refused(self, comment: str) -> str | None:
         """Why the cluster will not have it."""
         return self._refused.get(comment)
+
+    def put_off(self, comment: str) -> str:
+        """Why it is not submitted yet, where the cluster said so."""
+        return self._later.get(comment, "") if comment in self._handing else ""
 
     def close(self) -> None:
         """End the thread; the jobs go on."""
@@ -140,6 +146,10 @@ class Clerk:
                 self._is_silent(error)
                 self._in_doubt = self._is_stuck = True
                 return  # it is tried again
+            except SlurmLaterError as error:
+                self._later[comment] = str(error)
+                self._errands.rotate(-1)
+                return  # the others come first, the next time
             except SlurmError as error:
                 log.error("%s: %s", comment, error)
             except Exception:
@@ -154,6 +164,8 @@ class Clerk:
             return
         try:
             number = self._slurm.submit(script)
+        except SlurmLaterError:
+            raise
         except SlurmRefusedError as error:
             self._refused[comment] = str(error)
             self._handing.pop(comment, None)

@@ -38,6 +38,10 @@ class SlurmRefusedError(SlurmError):
     """The cluster will never take this job as it is."""
 
 
+class SlurmLaterError(SlurmError):
+    """The cluster does not take this job now, and may later."""
+
+
 class SlurmSilentError(SlurmError):
     """The controller did not answer: nobody knows what it did."""
 
@@ -104,6 +108,16 @@ class Slurm:
         except SlurmError:
             return {}
 
+    def capacities(self, partition: str) -> list[tuple[int, int, str]]:
+        """(CPUs, MB, gres) of each node of a partition, or of several with commas; "" is the default one."""
+        if not partition:
+            names = (name for name, _, _ in self.partitions())
+            partition = next((name.removesuffix("*") for name in names if name.endswith("*")), "")
+        of = ["-p", partition] if partition else ["-a"]
+        lines = self._run("sinfo", ["-h", "-N", *of, "-o", "%N|%c|%m|%G"]).splitlines()
+        nodes = {name: (cpus, mb, gres) for name, cpus, mb, gres in (line.split("|") for line in lines)}
+        return [(int(cpus), int(mb), gres) for cpus, mb, gres in nodes.values()]
+
     def partitions(self) -> list[tuple[str, str, str]]:
         """(name, state, gres of its nodes), each as often as they differ; the default one's name has a ``*``
         behind it."""
@@ -166,6 +180,16 @@ _SILENT = (
 )
 
 
+_LATER = (
+    "accounting/qos policy",
+    "submit limit",
+    "maxsubmit",
+    "munge",
+    "authentication",
+)
+"""A limit that others' ends make room under, or a service that is down."""
+
+
 def told(command: str, output: str) -> SlurmError:
     """What a command that failed said."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
@@ -174,6 +198,8 @@ def told(command: str, output: str) -> SlurmError:
     lowered = text.lower()
     if any(words in lowered for words in _SILENT):
         return SlurmSilentError(f"{command}: {said}")
+    if any(words in lowered for words in _LATER):
+        return SlurmLaterError(f"{command}: {said}")
     if command == "sbatch":
         return SlurmRefusedError(f"{command}: {said}")
     return SlurmError(f"{command}: {said}")

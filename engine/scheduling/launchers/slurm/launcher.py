@@ -14,10 +14,11 @@ from pathlib import Path
 from engine.scheduling.jobs import QueuedJob
 from engine.scheduling.launchers import closing
 from engine.scheduling.launchers.slurm.clerk import Clerk
-from engine.scheduling.launchers.slurm.commands import Slurm
+from engine.scheduling.launchers.slurm.commands import Slurm, SlurmRefusedError
 from engine.scheduling.launchers.slurm.handing import Handing, begin, begin_shard, shards_of
 from engine.scheduling.launchers.slurm.merging import Merger
 from engine.scheduling.launchers.slurm.notes import write_notes
+from engine.scheduling.launchers.slurm.room import lacks_room
 from engine.scheduling.launchers.slurm.script import test_options
 from engine.scheduling.launchers.slurm.servers import ClusterServer, ClusterServers, cluster_key
 from engine.scheduling.launchers.slurm.units import Standing, Unit
@@ -78,7 +79,13 @@ class SlurmLauncher:
 
     def could_run(self, ask: ClusterAsk) -> None:
         """SlurmRefusedError where no node could ever take such a job; SlurmError where nobody knows."""
-        self._slurm.could_run(test_options(ask.run, ask.partition, self._settings))
+        for one in (ask.run, *ask.servers.values()):
+            self._slurm.could_run(test_options(one, ask.partition, self._settings))
+        if not ask.servers:
+            return
+        nodes = self._slurm.capacities(ask.partition or self._settings.partition)
+        if why := lacks_room(ask, self._settings, nodes):
+            raise SlurmRefusedError(why)
 
     def start_run(self, job: QueuedJob, start: Start) -> None:
         """Have it handed to the cluster, soon. Raises LaunchError and OSError."""

@@ -8,7 +8,7 @@ import msgspec
 
 from engine.scheduling.launchers.slurm.clerk import Clerk
 from engine.scheduling.launchers.slurm.units import Unit
-from engine.scheduling.launchers.slurm.words import gpus_of
+from engine.scheduling.launchers.slurm.words import WAITS, gpus_of
 from engine.store.atomic import write_json
 from engine.store.records import ClusterNote, Job
 from engine.store.rundir import RunDir
@@ -48,5 +48,8 @@ def _joined(before: ClusterNote, notes: Sequence[ClusterNote]) -> ClusterNote:
         name: ",".join(dict.fromkeys(getattr(note, name) for note in notes if getattr(note, name)))
         for name in _JOINED
     }
+    waiting = sum(note.state in WAITS for note in notes)
+    if waiting:
+        texts["why"] = f"{waiting} of {len(notes)} shards wait: {texts['why']}"
     gpus = sum(note.gpus for note in notes)
     return ClusterNote(on=before.on, nodes=before.nodes, gpus=gpus, **texts)

@@ -84,7 +84,8 @@ class ServerJob:
             return ServerStanding("ready", url=ready.url)
         if self.is_begun():
             return ServerStanding("loading")
-        return ServerStanding("waiting", why=self._clerk.problem or "it is being handed to the cluster")
+        why = self._clerk.put_off(self.comment) or self._clerk.problem
+        return ServerStanding("waiting", why=why or "it is being handed to the cluster")
 
     def _over(self) -> ServerStanding:
         """Slurm says that it has ended, or does not know it (any more): its files may come late."""

@@ -121,6 +121,8 @@ class Unit:
             return Standing("runs", why=self._clerk.problem)
         if ending and self.attempt.void():
             return Standing("ended")
+        if later := self._clerk.put_off(self.comment):
+            return Standing("waits", Reason("cluster_queue", f"the cluster does not take it yet: {later}"))
         told = self._clerk.problem or "it is being handed to the cluster"
         return Standing("waits", Reason("cluster_silent" if self._clerk.problem else "cluster_queue", told))
 

@@ -64,8 +64,8 @@ _ENDS = {
     "LAUNCH_FAILED": "its node could not start it",
     "RECONFIG_FAIL": "its node could not be made ready for it",
     "REVOKED": "another cluster took it",
-    "FAILED": "its process ended before the run was over: see stderr.log",
-    "COMPLETED": "its process ended before the run was over: see stderr.log",
+    "FAILED": "its job ended before the run was over: see stderr.log, and [slurm] setup",
+    "COMPLETED": "its job ended before the run was over: see stderr.log, and [slurm] setup",
 }
 
 
@@ -80,6 +80,8 @@ def reason_of(job: Listed) -> Reason:
     slurm = job.reason or job.state
     why = next((words for name, words in _WAITING.items() if _is_reason(slurm, name)), None)
     told = f"{why} (Slurm: {slurm})" if why else f"Slurm: {slurm}"
+    if not job.reason and job.state == "PENDING":
+        told = "Slurm has not looked at it yet"
     begins = f"; it is expected to begin at {job.start}" if _is_soon(job.start) else ""
     return Reason("cluster_queue", f"Slurm job {job.job_id} waits{where}: {told}{begins}")
 
