@@ -222,7 +222,8 @@ def _told(root: Path, answer: _Answer, before: float, after: float, settings: Sl
     if not answer.python.startswith("python "):
         remedy = f"have Evaltower there at the same path, or set [slurm] setup or python in {FILE}"
         return _item("failure", f"on {answer.node} {python} does not run us: {answer.python}", remedy)
-    seen = f"{answer.node} sees the root {root.absolute()}, and {python} ({answer.python.split()[1]}) runs us there"
+    version = answer.python.split()[1]
+    seen = f"{answer.node} sees the root {root.absolute()}, and {python} ({version}) runs us there"
     latest = answer.clock + 1  # it is told in whole seconds
     apart = answer.clock - after if answer.clock > after else min(0.0, latest - before)
     if abs(apart) > CLOCKS_APART_SEC:

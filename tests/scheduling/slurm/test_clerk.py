@@ -150,9 +150,9 @@ def test_what_a_limit_keeps_out_is_tried_again_and_keeps_nobody_else_out(
 ) -> None:
     slurm.error = SlurmLaterError("sbatch: job submit limit")
     clerk.submit("c", SCRIPT)
-    wait_for(lambda: clerk.put_off("c") == "sbatch: job submit limit")
+    wait_for(lambda: clerk.put_off("c") == "sbatch: job submit limit", "it is put off")
     assert clerk.refused("c") is None
     assert not clerk.is_seen("c")
     slurm.error = None
-    wait_for(lambda: clerk.number("c") == "1")
+    wait_for(lambda: clerk.number("c") == "1", "it is submitted")
     assert (clerk.put_off("c"), slurm.submitted, clerk.problem) == ("", 1, "")
