@@ -72,7 +72,7 @@ def test_a_node_sees_the_root_and_runs_us(ask: Ask) -> None:
 def test_a_root_may_have_any_name(cluster: Cluster, tmp_path: Path) -> None:
     odd = tmp_path / 'it\'s 100% "mine" #1 %j $HOME {x}'
     odd.mkdir()
-    (odd / "evaltower.toml").write_text("[slurm]\nextra = ['--comment=\"a b\"']\n")
+    (odd / "evaltower.toml").write_text("[slurm]\nextra = ['--mail-user=\"a b\"']\n")
     item = examine_cluster(odd, submit=True)[-1]
     assert item.state == "ok", item
 

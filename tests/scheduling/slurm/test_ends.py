@@ -56,7 +56,7 @@ def test_who_cancels_again_may_be_less_patient(root: Path, cluster: Cluster) -> 
         run = box.start("deaf")
         box.wait_for(lambda: (run.path / FAMILY).exists())
         box.control.cancel(run.run_id)
-        job = box.running(run)
+        job = box.wait_for(lambda: box.running(run))
         assert job is not None
         assert job.cancel_requested
         box.control.cancel(run.run_id, BRIEF_SEC)

@@ -89,3 +89,8 @@ def test_where_and_until_when() -> None:
 )  # fmt: skip
 def test_gpus(gres: str, count: int) -> None:
     assert gpus_of(gres) == count
+
+
+def test_a_node_that_went_away_under_a_job_is_told_whatever_slurm_calls_it() -> None:
+    told = end_of(job("FAILED", "JobLaunchFailure"))
+    assert told == "its node failed, or was lost (Slurm: FAILED, job 7)"

@@ -69,6 +69,10 @@ _ENDS = {
 }
 
 
+_LOST = "JobLaunchFailure"
+"""What a job fails with, too, whose node went away under it."""
+
+
 def is_over(state: str) -> bool:
     """Whether a job ends with such a state; all that Slurm ever had are known."""
     return state in _ENDS
@@ -101,7 +105,7 @@ def _is_soon(start: str) -> bool:
 
 def end_of(job: Listed) -> str:
     """How a job ended of which nothing else is known."""
-    why = _ENDS.get(job.state)
+    why = _ENDS["NODE_FAIL"] if job.reason == _LOST else _ENDS.get(job.state)
     return f"{why or 'it ended'} (Slurm: {job.state}, job {job.job_id})"
 
 
