@@ -44,8 +44,12 @@ class LaunchForm:
         return replace(self, values=values, refused=refused)
 
     def with_graph(self, graph: str, values: Mapping[str, str]) -> LaunchForm:
-        """Another graph, with what was last typed for it. The label stays."""
+        """Another graph, with what was last typed for it. The label stays, as does how it is scored where
+        that was chosen, and not taken over from the run that is cloned."""
         kept = {**values, "graph": graph, "label": self.values.get("label", "")}
+        scoring = self.values.get("scoring", "")
+        if scoring and scoring != _scoring_line(self.base):
+            kept["scoring"] = scoring
         if self.purpose == "play":
             kept.pop("episodes", None)  # of a run: how many
         return LaunchForm(self.purpose, StartRequest(graph_name=graph), kept)

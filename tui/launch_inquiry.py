@@ -98,7 +98,7 @@ class Inquiry:
 
     def about_machine(self, gpus: Sequence[GpuReport], cores: int | None) -> list[InkedLine]:
         if isinstance(self._estimate, str):
-            return [inked(self._estimate, "dim")] if self._estimate else []
+            return [inked(line, "dim") for line in self._estimate.split("\n") if line]
         if on := self._latest().values.get("on"):
             return elsewhere_lines(self._estimate, on)
         return estimate_lines(self._estimate, gpus, cores)

@@ -279,8 +279,9 @@ def run_command_line(
     except (click.Abort, KeyboardInterrupt):
         return INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our stdout has left; the interpreter must not try to flush it again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        from engine.cli.output import forsake
+
+        forsake(sys.stdout)
         return FAILED
     except Exception as error:
         code = _explain(error, as_json)
@@ -291,19 +292,19 @@ def run_command_line(
 
 def _explain(error: Exception, as_json: bool) -> int | None:
     """Tell the operator of an error that is theirs to mend; None for a fault of ours."""
-    from engine.cli.output import say
+    from engine.cli.output import say_error
     from engine.control.reports import ControlError, RefusedError, problem_text
     from engine.store.rundir import RunDirError
 
     if isinstance(error, RefusedError):
         for problem in error.problems:
-            say(f"error: {problem_text(problem)}", "red")
+            say_error(problem_text(problem))
         if as_json:
             _put_error(str(error), problems=error.problems)
         usage = ("bad-request", "no-such-graph", "scoring")
         return USAGE if all(problem.code in usage for problem in error.problems) else FAILED
     if isinstance(error, ControlError | RunDirError | OSError):
-        say(f"error: {error}", "red")
+        say_error(str(error))
         if as_json:
             _put_error(str(error))
         return exit_code(error)

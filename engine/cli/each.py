@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from engine.cli.app import FAILED, exit_code
-from engine.cli.output import put, put_json, say
+from engine.cli.output import put, put_json, say_error
 
 run_argument = click.argument("run")
 runs_argument = click.argument("runs", nargs=-1, required=True, metavar="RUN...")
@@ -30,7 +30,7 @@ def each_run(runs: Sequence[str], act: Callable[[str], dict[str, Any]], *, as_js
         except ControlError as error:
             failures.append(error)
             done.append({"run": run, "error": str(error)})
-            say(f"error: {error}", "red")
+            say_error(str(error))
         else:
             if not as_json:
                 put(" ".join(map(str, done[-1].values())))

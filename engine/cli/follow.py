@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import click
 
 from engine.cli.app import FAILED, INTERRUPTED
-from engine.cli.output import put_json, say
+from engine.cli.output import forsake, put_json, say, say_error
 from engine.cli.progress import Pace, describe
 from engine.cli.queueing import Waiting
 from engine.cli.results import put_result, say_where_next
@@ -54,17 +54,26 @@ def follow_to_result(control: Control, run: str, *, as_json: bool) -> None:
     """Follow the run and show its result; ends the command with 1 for one that failed or had errors."""
     say(f"run {run}: {control.show(run).path}")
     report, interrupted = follow(control, run)
-    if as_json:
-        put_json(report)
-    else:
-        rows = control.episodes(run)
-        put_result(report, control.results(run), rows)
-        put_scoring(control.scoring(run), run)
-        say_where_next(report, rows)
+    try:
+        _put(control, report, as_json=as_json)
+    except BrokenPipeError:
+        if not interrupted:
+            raise
+        forsake(sys.stdout)  # Ctrl-C has ended its reader as well
     if interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
     if report.status != "completed" or report.summary.error_count:
         raise click.exceptions.Exit(FAILED)
+
+
+def _put(control: Control, report: RunReport, *, as_json: bool) -> None:
+    if as_json:
+        put_json(report)
+        return
+    rows = control.episodes(report.run_id)
+    put_result(report, control.results(report.run_id), rows)
+    put_scoring(control.scoring(report.run_id), report.run_id)
+    say_where_next(report, rows)
 
 
 @contextmanager
@@ -78,11 +87,12 @@ def ctrl_c_cancels(control: Control, runs: Callable[[], Sequence[str]]) -> Itera
     def on_interrupt(number: int, frame: FrameType | None) -> None:
         interrupts.append(number)
         first = len(interrupts) == 1
-        if first:
-            say("cancelling; press Ctrl-C again to end it at once")
-        # In a thread of its own: the main one may be in the middle of a verb.
         grace = None if first else 0.0
+        # In threads of their own: the main one may be in the middle of a verb, or of a line.
         threading.Thread(target=lambda: cancel_all(control, runs(), grace), daemon=True).start()
+        if first:
+            told = "cancelling; press Ctrl-C again to end it at once"
+            threading.Thread(target=say, args=(told,), daemon=True).start()
 
     before = signal.signal(signal.SIGINT, on_interrupt)
     try:
@@ -101,7 +111,7 @@ def cancel_all(control: Control, runs: Sequence[str], grace_sec: float | None = 
         except AlreadyOverError:
             continue
         except ControlError as error:
-            say(f"error: {run} is not cancelled: {error}", "red")
+            say_error(f"{run} is not cancelled: {error}")
 
 
 @contextmanager

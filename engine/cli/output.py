@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import click
 
@@ -25,8 +26,24 @@ class Cell(NamedTuple):
 
 
 def say(text: str, colour: str | None = None) -> None:
-    """Narrate: one line to stderr."""
-    click.echo(_styled(visible(text), colour), err=True)
+    """Narrate: one line to stderr. That nobody reads it any more ends no command."""
+    try:
+        click.echo(_styled(visible(text), colour), err=True)
+    except BrokenPipeError:
+        forsake(sys.stderr)
+
+
+def forsake(stream: TextIO) -> None:
+    """Its reader has left: what is written there from now on, also by the interpreter at its end, is lost."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
+
+
+def say_error(text: str) -> None:
+    """Narrate what went wrong; every line of it is an error of its own."""
+    for line in text.strip("\n").split("\n"):
+        say(f"error: {line}", "red")
 
 
 def say_lines(label: str, text: str, colour: str | None = None) -> None:

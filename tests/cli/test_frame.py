@@ -64,6 +64,19 @@ def test_usage_errors_are_2_and_one_message(shell: Shell) -> None:
     assert "'0' is not a whole number from 1" in shell("run", "toy", "-w", "0").err
 
 
+@pytest.mark.parametrize("words", [("run", "toy"), ("experiment", "cma", "toy")])
+def test_every_problem_of_the_settings_is_a_line_of_its_own(
+    shell: Shell, root: Path, words: tuple[str, ...]
+) -> None:
+    (root / "evaltower.toml").write_text("[experiment.cma]\n[nonsense]\n[admision]\n")
+    said = shell(*words)
+    assert said.code == 1
+    lines = said.err.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["error"] * 3
+    for line, name in zip(lines, ("experiment", "nonsense", "admision"), strict=True):
+        assert f"evaltower.toml: there is no section '{name}'" in line
+
+
 def test_colour_only_on_a_terminal_that_wants_it(tmp_path: Path) -> None:
     make_run(tmp_path)
 

@@ -12,8 +12,9 @@ import pexpect
 import pytest
 
 from engine.control.reader import Reader
+from engine.store.rundir import RunDir
 from tests.cli.conftest import Shell
-from tests.control.waiting import wait_until_over, wait_until_running
+from tests.control.waiting import wait_for, wait_until_over, wait_until_running
 
 EVALTOWER = (
     "from engine.scheduling.launchers import closing; closing.RUN_PROCESS = 'tests.fakes.run_process'\n"
@@ -116,6 +117,36 @@ def test_ctrl_c_cancels_cleanly_and_a_second_at_once(
     assert "cancelled" in out
     report = Reader(root).show(run)
     assert (report.status, report.summary.completed_count) == ("cancelled", 1)
+
+
+@pytest.mark.parametrize(("behaviour", "presses"), [("hang", 1), ("deaf", 2)])
+def test_ctrl_c_cancels_where_it_has_ended_our_reader_first(
+    root: Path, cache_home: Path, behaviour: str, presses: int
+) -> None:
+    """As of ``evaltower run … 2>&1 | tee log``."""
+    child, run = start_and_wait(root, behaviour, cache_home)
+    assert child.stdout is not None
+    assert child.stderr is not None
+    child.stdout.close()
+    child.stderr.close()
+    child.send_signal(signal.SIGINT)
+    job = RunDir(root / "outputs" / "eval_runs" / run).job
+    wait_for(lambda: json.loads(job.read_text()).get("cancel_requested_at"), "the cancel")
+    if presses == 2:
+        assert child.poll() is None, "it waits for a second Ctrl-C"
+        child.send_signal(signal.SIGINT)
+    assert child.wait(60) == 130
+    assert Reader(root).show(run).status == "cancelled"
+
+
+def test_a_run_is_followed_to_its_end_when_nobody_reads_of_it(root: Path, cache_home: Path) -> None:
+    child, run = start_and_wait(root, "nap", cache_home)
+    assert child.stderr is not None
+    child.stderr.close()
+    out, _ = child.communicate(timeout=60)
+    assert child.returncode == 0
+    assert "2 completed" in out
+    assert Reader(root).show(run).status == "completed"
 
 
 def test_bars_on_a_terminal(root: Path, cache_home: Path) -> None:

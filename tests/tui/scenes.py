@@ -19,10 +19,11 @@ from engine.control.reports import CheckReport, ControlError, RefusedError
 from engine.graph.model import Problem
 from engine.store.atomic import write_json
 from engine.store.process_identity import identity
-from engine.store.records import EpisodeRow, Job, Progress, WorkerProgress
+from engine.store.records import ClusterNote, EpisodeRow, Job, Progress, WorkerProgress
 from engine.store.rundir import RunDir
 from tests.fakes.clock import START, FakeClock
-from tests.fakes.control import FakeControl, busy_control, fake_report, moment
+from tests.fakes.control import FakeControl, busy_control, busy_workers, fake_report, mixed_rows, moment
+from tests.fakes.fake_control import admitted, queued
 from tests.fakes.finished_runs import fake_row, make_run
 from tests.tui.episode_folders import error_row, steps, write_run
 from tests.tui.offers import offering
@@ -171,6 +172,46 @@ async def graph(pilot: Pilot[Any]) -> None:
     await until_seen(pilot, "takes TEXT on 'rgb'")
 
 
+def clustered(root: Path) -> FakeControl:
+    """Beside the runs here, one that a cluster runs, and one that waits there."""
+    control = busy_control(root)
+    going = ClusterNote(on="slurm:gpu", job_id="12", state="RUNNING", node="n1", gpus=2)
+    why = "Slurm job 13 waits in partition gpu: jobs of a higher priority are before it (Slurm: Priority)"
+    waits = ClusterNote(on="slurm:gpu", job_id="13", state="PENDING", reason="Priority", why=why)
+    rows = mixed_rows(6, 2)
+    there, waiting = "20260518_141500", "20260518_142000"
+    running = fake_report(there, "running", rows=rows, total=100, label="navS", workers=busy_workers(2))
+    running.cluster = going
+    pending = fake_report(waiting, "pending", label="navT", total=100)
+    pending.cluster = waits
+    control.reports[2:2] = [pending, running]
+    control.rows[there] = rows
+    control.queue_report.running.append(
+        admitted(
+            there,
+            label="navS",
+            worker_count=2,
+            started_at=moment(900),
+            admit_charges={"ram": 8192.0},
+            cluster=going,
+        )
+    )
+    control.queue_report.queued.append(
+        queued(
+            waiting,
+            3,
+            label="navT",
+            worker_count=2,
+            code="cluster_queue",
+            reason=why,
+            on="slurm:gpu",
+            cluster=waits,
+            estimate_mb={"vram": 9728.0, "ram": 8192.0},
+        )
+    )
+    return control
+
+
 def stepping(root: Path) -> FakeControl:
     """A play whose process is there, and stands before its first step."""
     control = playing(root)
@@ -281,6 +322,7 @@ SMALL = ("small", "no-colour")
 SCENES: Mapping[str, Scene] = {
     "home": Scene("home", typing("j", "j")),
     "queue": Scene("home", typing("2"), looks=SMALL),
+    "cluster": Scene("home", typing("2", "G"), clustered, looks=("small", "large")),
     "workers": Scene("home", typing("j", "j", "3", "h", "j"), looks=(*LOOKS, "ascii")),
     "episodes": Scene("home", typing("j", "j", "4", "plus", "plus", "e", "e")),
     "metrics": Scene("home", metrics, repeating),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.fakes.clock import FakeClock
+from tests.fakes.control import busy_control, busy_workers, fake_report
 from tests.tui.offers import offering
 from tests.tui.screen import centre, settled, text_of, until
 from tui.screens.launch import LaunchView
@@ -44,6 +46,19 @@ async def test_a_form_is_neither_filtered_nor_has_it_faults() -> None:
         await pilot.press("F")
         await until(pilot, lambda: [toast.message for toast in app._notifications] != [])
         assert [toast.message for toast in app._notifications] == ["faults: nothing here can have failed"]
+
+
+async def test_stalled_is_who_is_still_at_work() -> None:
+    control = busy_control()
+    clock = FakeClock()
+    app = centre(control, clock=clock)
+    async with app.run_test(size=(160, 45)) as pilot:
+        await settled(pilot)
+        assert "1 stalled 6:51" in text_of(app)[-1]
+        control.reports[2] = fake_report("20260518_141000", "aborted", total=100, workers=busy_workers())
+        clock.elapsed += 10
+        await app.store.look()
+        await until(pilot, lambda: "stalled" not in text_of(app)[-1])
 
 
 async def test_at_80_columns_copying_and_leaving_are_still_there() -> None:

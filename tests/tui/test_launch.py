@@ -87,6 +87,12 @@ async def test_the_estimate_follows_the_workers_once_nothing_more_is_typed() -> 
         await pilot.press("1", "6", "enter")
         clock.advance(0.4)
         await until_seen(pilot, "no estimate: the backend is ending")
+        wrong = [Problem("settings", "evaltower.toml", told) for told in ("no 'a'", "no 'b'")]
+        control.refuses["estimate"] = RefusedError(wrong)
+        await pilot.press("8", "enter")
+        clock.advance(0.4)
+        await until_seen(pilot, "evaltower.toml: no 'b'")
+        assert not any("␊" in line for line in text_of(app))
 
 
 async def test_where_there_is_room_the_form_stands_beside_what_would_run() -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from engine.control.queue_reports import EstimateReport, ResourceEstimate
 from engine.control.reports import StartRequest
+from engine.control.scoring import NOT_SCORED
 from engine.graph.model import Problem
 from tests.fakes.control import fake_gpus
 from tests.tui.offers import FITS, OFFER
@@ -18,6 +19,7 @@ from tui.episode.inks import text_of
 from tui.launch_estimate import estimate_lines
 from tui.launch_fields import Field, fields, with_problems
 from tui.launch_form import LaunchForm, form_of, remembered, request_of
+from tui.launch_scoring import NONE
 from tui.launch_values import Episodes, episodes_text, parse_episodes, whole
 
 
@@ -182,6 +184,21 @@ def test_another_graph_is_another_request_with_the_label_kept() -> None:
     cloned = form_of(StartRequest(graph_name="toy", retries=2, label="mine"))
     other = cloned.with_graph("gridhouse_follow", {"episodes": "5"})
     assert request_of(other) == StartRequest(graph_name="gridhouse_follow", episode_count=5, label="mine")
+
+
+def test_how_it_is_scored_stays_with_another_graph_where_it_was_chosen() -> None:
+    last = {"scoring": "last.json"}
+
+    def after(before: LaunchForm) -> str | None:
+        return before.with_graph("gridhouse_follow", last).values.get("scoring")
+
+    assert after(form(scoring="mine.json")) == "mine.json"
+    assert after(form(scoring=NONE)) == NONE
+    assert after(form()) == "last.json"
+    for scoring in ({"graders": [{"id": "steps"}]}, dict(NOT_SCORED)):
+        cloned = form_of(StartRequest(graph_name="toy", scoring=scoring))
+        assert after(cloned) == "last.json", "how a run was scored is that run's own"
+        assert after(cloned.with_value("scoring", "mine.json")) == "mine.json"
 
 
 def test_a_played_episode_is_one() -> None:

@@ -49,6 +49,7 @@ class LanesPane(DrawnPane):
         parts = [report.label or report.run_id, f"{summary.completed_count}/{summary.total_episodes}"]
         parts += [headline] if (headline := headline_of(report)) else []
         parts += [f"{duration(left)} left"] if left is not None else []
+        parts += [report.cluster.told] if report.cluster is not None else []
         faults = [(" faults only", self.drawing.warn)] if self.seen.faults_only else []
         return [(f" {'  '.join(parts)}", self.drawing.dim), *faults]
 

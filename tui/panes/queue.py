@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from rich.style import Style
 
 from engine.control.queue_reports import GpuReport, QueueReport, RunningRun
 from engine.control.reports import RunReport
 from tui.actions import Fact
 from tui.drawing import Piece
+from tui.episode.inks import inked, text_of, wrapped
 from tui.models import Snapshot, gigabytes
 from tui.panes.run_copies import run_copies
 from tui.panes.runs import run_facts
 from tui.screens.base import Copies
 from tui.table_model import Column, TableModel
-from tui.widgets.virtual_table import VirtualTable
+from tui.widgets.virtual_table import GUTTER, VirtualTable, columns_that_fit
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,22 @@ class QueuePane(VirtualTable[QueueRow]):
     def empty(self) -> str:
         return "nothing runs, and nothing waits"
 
+    def line(self, y: int, width: int) -> Iterable[Piece]:
+        whole = self._whole_reason(width)
+        first = self.content_size.height - len(whole)
+        return whole[y - first] if whole and y >= first else super().line(y, width)
+
+    def _whole_reason(self, width: int) -> list[list[Piece]]:
+        """Of the run under the cursor, for the last lines: where its own cuts it, and these are free."""
+        row = self.model.current
+        room = {column.key: cells for column, cells in columns_that_fit(self.model.columns, width - GUTTER)}
+        if row is None or cell_len(row.why) <= room["why"]:
+            return []
+        lines = [text_of(line) for line in wrapped([inked(row.why)], width - 2 * GUTTER)]
+        if len(lines) > self.content_size.height - 1 - len(self.model):
+            return []
+        return [[(" " * GUTTER + line, self.drawing.dim)] for line in lines]
+
     def moved(self) -> None:
         if self.active:
             self.activated()
@@ -130,7 +148,8 @@ def _where(run: RunningRun, labels: Mapping[str, str]) -> str:
     if run.cancel_requested:
         return "ending"
     if run.cluster is not None:
-        return run.cluster.why or run.cluster.told
+        why = run.cluster.why  # what is wrong comes before where that is
+        return f"{why}; {run.cluster.told}" if why else run.cluster.told
     cards = f"on GPU {', '.join(labels.get(gpu, gpu[:12]) for gpu in run.gpus)}" if run.gpus else "runs"
     return cards + (f", with {', '.join(run.servers)}" if run.servers else "")
 

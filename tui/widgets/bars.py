@@ -140,7 +140,12 @@ class Footer(_Bar):
     def _notes(self) -> list[str]:
         centre = self.centre
         snapshot = centre.snapshot
-        stalled = [idle for run in snapshot.runs for _, idle in stalled_workers(run.progress, snapshot.now)]
+        stalled = [
+            idle
+            for run in snapshot.runs
+            if run.status == "running"  # of one that is over, the last word stays on disk
+            for _, idle in stalled_workers(run.progress, snapshot.now)
+        ]
         notes = []
         if stalled:
             notes.append(f"{len(stalled)} stalled {duration(max(stalled))}")
