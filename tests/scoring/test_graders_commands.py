@@ -190,6 +190,19 @@ async def test_a_command_passes_by_what_it_prints_where_that_is_asked(compute: F
     assert (await number(compute, "command", cmd="echo nothing", pass_pattern="passed"))[:2] == ("command", 0)
 
 
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [("command", {"pass_pattern": "(x+x+)+y"}), ("script-score", {"pattern": "(x+x+)+y"})],
+)
+async def test_a_pattern_without_end_is_no_verdict(
+    compute: FolderCompute, monkeypatch: pytest.MonkeyPatch, kind: str, config: dict[str, Any]
+) -> None:
+    monkeypatch.setattr("engine.patterns.DEADLINE_SEC", 0.2)
+    score = await one(compute, kind, cmd="printf 'x%.0s' $(seq 5000)", **config)
+    assert isinstance(score, Unmeasured)
+    assert (score.reason, score.retryable) == ("grader_timeout", False)
+
+
 DIFF = """--- a/greeting.txt
 +++ b/greeting.txt
 @@ -1 +1 @@
