@@ -81,7 +81,21 @@ async def test_the_clock_decides_no_verdict(compute: FolderCompute) -> None:
 
 @pytest.mark.parametrize("kind", ["tests-pass", "command", "script-score", "swe-bench", "reward-file"])
 @pytest.mark.parametrize(
-    "cmd", ["no-such-tool -q", "cd . && X=1 no-such-tool", "/no/such/no-such-tool", "env X=1 no-such-tool"]
+    "cmd",
+    [
+        "no-such-tool -q",
+        "cd . && X=1 no-such-tool",
+        "/no/such/no-such-tool",
+        "env X=1 no-such-tool",
+        "timeout 5 no-such-tool",
+        "bash -c no-such-tool",
+        "sh -ec 'cd .; no-such-tool'",
+        "bash -lc 'no-such-tool -q'",
+        "timeout -k 1 5 bash -o pipefail -c 'echo | no-such-tool'",
+        "echo a | xargs -n 1 no-such-tool",
+        "nice -n 5 stdbuf -oL no-such-tool",
+        "nohup setsid -w no-such-tool > out",
+    ],
 )
 async def test_a_program_that_is_not_there_has_measured_nothing(
     compute: FolderCompute, kind: str, cmd: str
@@ -99,7 +113,10 @@ async def test_a_program_that_is_not_there_has_measured_nothing(
         "./check.sh",
         "checks/no-such-tool",
         "$PWD/check.sh",
-        "sh -c no-such-tool",
+        "sh -c ./no-such-tool",
+        "timeout 5 ./no-such-tool",
+        "PATH=$PWD:$PATH no-such-tool",
+        "bash no-such-script",
         "exit 127",
         "true; exit 126",
         "run() { return 127; }; run",
@@ -168,10 +185,19 @@ def test_what_the_kernel_has_ended_for_want_of_memory_is_counted(tmp_path: Path)
         ("cd repo && A=1 B='x y' pytest -q | tee log; echo done", ["cd", "pytest", "tee", "echo"]),
         ("pip list > out 2>&1\npython3 x.py", ["pip", "python3"]),
         ("if true; then ! node a.js; fi", ["true", "node", "fi"]),
-        ("(cd a; time ls) # all", ["cd", "ls"]),
+        ("(cd a; time ls) # all", ["cd", "time", "ls"]),
         ("# all of them\nmake test # now\n", ["make"]),
         ("run() { ls; }; run", ["ls"]),
         ("find . -exec ls ';' -print; ./own && $HOME/x", ["find"]),
+        ("xvfb-run -a -s '-screen 0 9x9x24' -- make", ["xvfb-run", "make"]),
+        ("sudo -nu bob -- /usr/bin/env -i A=1 make -k", ["sudo", "/usr/bin/env", "make"]),
+        ("ionice -c2 -n 3 taskset -c 0-3 nice -10 make", ["ionice", "taskset", "nice", "make"]),
+        ("xargs -I{} -P 4 sh -c 'pytest {}; \"$X\"' < names", ["xargs", "sh", "pytest"]),
+        ("timeout --signal KILL --kill-after=3 5s pytest", ["timeout", "pytest"]),
+        ("time -p make; timeout; env -", ["time", "make", "timeout", "env"]),
+        ("/bin/bash --norc -euo pipefail -c 'cd a && make'", ["/bin/bash", "cd", "make"]),
+        ("bash -x run.sh -c make", ["bash"]),
+        ("bash -c 'unfinished \"'; make", ["bash", "make"]),
         ("case $1 in a) ls ;; b) ls ;; esac", []),
         ("python3 - << END\nimport sys\nEND", []),
         ("echo 'a && b' \"c; d\"", ["echo"]),
