@@ -25,10 +25,8 @@ COLOURS = {"succeeded": "green", "pending": "cyan", "partial": "yellow", "failed
 
 def verdict_of(row: EpisodeRow) -> Cell:
     """``pass``, ``fail``, that it is not known yet, or ``-`` where nothing decides."""
-    if row.scoring == "pending":
-        return Cell("pending", "cyan")
     if row.verdict is None:
-        return Cell("-")
+        return Cell("pending", "cyan") if row.scoring == "pending" else Cell("-")
     return Cell("pass", "green") if row.verdict else Cell("fail", "red")
 
 
@@ -46,6 +44,8 @@ def put_scoring(report: ScoringReport, run: str) -> None:
         return
     put()
     rows = [["verdicts", report.verdicts]]
+    if report.fallbacks:
+        rows.append(["lower rungs", report.fallbacks_told])
     if report.unmeasured:
         told = ", ".join(f"{metric} in {n}" for metric, n in report.unmeasured.items())
         rows.append(["not measured", told])

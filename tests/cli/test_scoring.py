@@ -346,8 +346,34 @@ def _refused(root: Path, request: StartRequest) -> list[str]:
     return [problem.where for problem in refused.value.problems]
 
 
+def test_a_verdict_that_stands_counts_while_the_episode_still_waits(shell: Shell, root: Path) -> None:
+    rows = [scored(index, scores=[JUDGED], verdict=True, scoring="pending", metrics={}) for index in range(2)]
+    make_run(root, rows=[*rows, scored(2, scoring="pending", metrics={})], status="running")
+    told = " ".join(shell("show", "last").out.split())
+    assert "verdicts 2 passed, 0 failed, 0 without one, 1 pending" in told
+    assert "waiting 3 episodes" in told
+    assert "from 2 of" in told
+    assert "verdict: pass" in shell("log", "last", "0").out
+    assert "verdict: pending" in shell("log", "last", "2").out
+
+
+def test_verdicts_of_a_lower_rung_are_told(shell: Shell, run: RunDir) -> None:
+    lacking = Unmeasured(grader_id="tests-pass", metric="tests_pass", reason="grader_error", detail="no make")
+    judged = scored(0, scores=[lacking, JUDGED], verdict=True)
+    rows = [judged, scored(1, scores=[TESTS, JUDGED], verdict=False)]
+    run.episode_rows.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    spec = run.read_spec()
+    spec.scoring = {"graders": [{"id": "tests-pass", "config": {"cmd": "make"}}], "judges": [{"id": "style"}]}
+    write_json(run.spec, spec)
+    told = "1 of 2 verdicts came from judge:style, as tests_pass could not be measured there"
+    assert told in " ".join(shell("show", "last").out.split())
+    assert f"{told}." in shell("export", "last", "--format", "html").out
+    report = shell("show", "last", "--json").json["scoring"]
+    assert report["fallbacks"] == [{"episodes": 1, "by": ["judge:style"], "lacking": ["tests_pass"]}]
+
+
 def test_a_run_that_was_cut_short_is_taken_up_and_not_scored_again(shell: Shell, root: Path) -> None:
-    rows = [scored(0, scores=[JUDGED], verdict=True), scored(1, scoring="pending", verdict=True)]
+    rows = [scored(0, scores=[JUDGED], verdict=True), scored(1, scoring="pending")]
     run = make_run(root, rows=rows, status="cancelled")
     said = shell("show", "last").out
     assert "verdicts  1 passed, 0 failed, 0 without one, 1 pending" in said
