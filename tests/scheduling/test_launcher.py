@@ -67,6 +67,18 @@ def test_a_killed_run_is_aborted_and_leaves_nothing(box: Box) -> None:
     assert run.is_done()
 
 
+def test_a_run_that_said_itself_why_it_was_cut_short_is_told_so(box: Box) -> None:
+    run, family = box.started()
+    summary = run.read_summary()
+    summary.status, summary.error = "aborted", "its process was told to end by hand"
+    write_json(run.summary, summary)
+    [command] = run_processes(box, run)
+    assert send_signal(command, signal.SIGKILL)
+    wait_until_all_are_gone(box, run, family)
+    assert box.end(run) == RunEnd("infra", "its process was told to end by hand")
+    assert run.read_summary().error == "its process was told to end by hand"
+
+
 def test_a_killed_shim_leaves_nothing_that_a_poll_has_seen(box: Box) -> None:
     run, family = box.started()
     box.launcher.poll([run.run_id], [])
