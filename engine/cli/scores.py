@@ -94,7 +94,12 @@ def put_episode(row: EpisodeRow) -> None:
     verdict = verdict_of(row)
     put(f"verdict: {verdict.text}", verdict.colour)
     for line, colour in _lines(row):
-        put(cut(line, LONGEST_TOLD), colour)
+        put(shortened(line), colour)
+
+
+def shortened(text: str) -> str:
+    """What is shown of a text that ``log --json`` has whole."""
+    return text if len(text) <= LONGEST_TOLD else f"{cut(text, LONGEST_TOLD)} (--json has all)"
 
 
 def _lines(row: EpisodeRow) -> Iterator[tuple[str, str | None]]:

@@ -162,12 +162,40 @@ def test_a_run_whose_judges_all_failed_has_no_other_headline(shell: Shell, root:
     assert (standing.metric, standing.withheld, standing.lost) == ("pass", True, 4)
 
 
+@pytest.mark.parametrize(("scores", "verdict", "code"), [([LATE], None, 1), ([JUDGED], True, 0)])
+def test_a_run_whose_headline_is_withheld_ends_with_1(
+    control: FakeControl, operate: Operate, scores: list[Any], verdict: bool | None, code: int
+) -> None:
+    rows = [scored(i, scores=scores, verdict=verdict, metrics={}) for i in range(4)]
+    stats = {"pass": MetricStats(mean=1.0, n=4)} if verdict else {}
+    run = make_run(control.root, rows=rows, metric_stats=stats, scored=scoring_tally(rows))
+    spec = run.read_spec()
+    spec.scoring = {"judges": [{"id": "style"}]}
+    write_json(run.spec, spec)
+    for form in ((), ("--json",)):
+        said = operate("rescore", run.run_id, *form)
+        assert said.code == code
+    assert ("withheld" in operate("show", run.run_id).out) is bool(code)
+
+
 def test_a_long_word_of_a_reason_is_cut_where_it_is_too_long(shell: Shell, root: Path) -> None:
     word = "x" * 5000
     make_run(root, rows=[scored(0, scores=[msgspec.structs.replace(LATE, detail=word)])])
     said = shell("log", "last", "0").out
     assert "x" * 1900 in said
-    assert "characters left out]" in said
+    assert "characters left out] (--json has all)" in said
+    assert word in shell("log", "last", "0", "--json").out
+
+
+def test_a_long_error_is_cut_and_whole_in_json(shell: Shell, root: Path) -> None:
+    word = "x" * 5000
+    ended = fake_row(0, status="error", error_class="graph", error=word)
+    make_run(root, rows=[ended, fake_row(1)], logs={1: [{**fake_line(0, "reset"), "error": word}]})
+    for episode in ("0", "1"):
+        said = shell("log", "last", episode).out
+        assert "characters left out] (--json has all)" in said
+        assert word not in said
+        assert word in shell("log", "last", episode, "--json").out
 
 
 def test_a_score_that_the_graphs_own_metric_hides_is_told_once(shell: Shell, root: Path) -> None:
@@ -330,7 +358,7 @@ def test_what_every_run_must_select_is_told_by_check_and_before_a_start(
     assert said.code == 0
     assert f"{graph}: good, 1 warning (" in said.out
     assert "warning node 'harness': the graph gives no command, and there is no default" in said.out
-    assert "(select one: --select command=…)" in said.out
+    assert "(select one: evaltower run --select command=…)" in said.out
     assert "select" not in shell("check", "swe_gold").out
     request = StartRequest(graph_name=graph, marginal_vram_mb=0)
     assert _refused(control.root, request) == ["selectors.command"]
