@@ -51,7 +51,8 @@ def follow(control: Control, run: str) -> tuple[RunReport, bool]:
 
 
 def follow_to_result(control: Control, run: str, *, as_json: bool) -> None:
-    """Follow the run and show its result; ends the command with 1 for one that failed or had errors."""
+    """Follow the run and show its result; ends the command with 1 for one that failed or had errors, or whose
+    headline is withheld."""
     say(f"run {run}: {control.show(run).path}")
     report, interrupted = follow(control, run)
     try:
@@ -62,7 +63,8 @@ def follow_to_result(control: Control, run: str, *, as_json: bool) -> None:
         forsake(sys.stdout)  # Ctrl-C has ended its reader as well
     if interrupted:
         raise click.exceptions.Exit(INTERRUPTED)
-    if report.status != "completed" or report.summary.error_count:
+    withheld = report.standing is not None and report.standing.withheld
+    if report.status != "completed" or report.summary.error_count or withheld:
         raise click.exceptions.Exit(FAILED)
 
 

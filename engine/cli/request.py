@@ -96,7 +96,7 @@ def build_request(graph: str, options: dict[str, Any], default_count: int | None
 
     named = [name for name in ("count", "every", "episodes") if options[name] not in (None, False)]
     if len(named) > 1:
-        raise click.UsageError("give one of -n N, --all and --episodes LIST")
+        raise click.UsageError("give only one of -n N, --all and --episodes LIST")
     if options["episodes"] is not None and options["start"]:
         raise click.UsageError("--start belongs to -n and --all, not to --episodes")
     sources = read_sources(options["workspaces"], options["servers"], options["overlay"])

@@ -25,10 +25,8 @@ COLOURS = {"succeeded": "green", "pending": "cyan", "partial": "yellow", "failed
 
 def verdict_of(row: EpisodeRow) -> Cell:
     """``pass``, ``fail``, that it is not known yet, or ``-`` where nothing decides."""
-    if row.scoring == "pending":
-        return Cell("pending", "cyan")
     if row.verdict is None:
-        return Cell("-")
+        return Cell("pending", "cyan") if row.scoring == "pending" else Cell("-")
     return Cell("pass", "green") if row.verdict else Cell("fail", "red")
 
 
@@ -46,6 +44,8 @@ def put_scoring(report: ScoringReport, run: str) -> None:
         return
     put()
     rows = [["verdicts", report.verdicts]]
+    if report.fallbacks:
+        rows.append(["lower rungs", report.fallbacks_told])
     if report.unmeasured:
         told = ", ".join(f"{metric} in {n}" for metric, n in report.unmeasured.items())
         rows.append(["not measured", told])
@@ -94,7 +94,12 @@ def put_episode(row: EpisodeRow) -> None:
     verdict = verdict_of(row)
     put(f"verdict: {verdict.text}", verdict.colour)
     for line, colour in _lines(row):
-        put(cut(line, LONGEST_TOLD), colour)
+        put(shortened(line), colour)
+
+
+def shortened(text: str) -> str:
+    """What is shown of a text that ``log --json`` has whole."""
+    return text if len(text) <= LONGEST_TOLD else f"{cut(text, LONGEST_TOLD)} (--json has all)"
 
 
 def _lines(row: EpisodeRow) -> Iterator[tuple[str, str | None]]:

@@ -89,4 +89,7 @@ def _left_open(graph: Graph, catalog: Catalog) -> Mapping[str, str]:
 
 
 def _told(name: str) -> tuple[str, str]:
-    return f"the graph gives no {name}, and there is no default", f"select one: --select {name}=…"
+    return (
+        f"the graph gives no {name}, and there is no default",
+        f"select one: evaltower run --select {name}=…",
+    )

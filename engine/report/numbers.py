@@ -148,6 +148,7 @@ def scoring(found: ScoringReport) -> Html:
     """Verdicts, what is not measured, and where episodes were exported."""
     told = [
         f"Verdicts: {found.verdicts}.",
+        f"{found.fallbacks_told}." if found.fallbacks else "",
         f"Not judged: {not_judged_in_words(found.tally)}." if found.tally.not_judged else "",
         f"{count(found.degraded, 'episode')} graded without a trace." if found.degraded else "",
         *(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from engine.scoring.metric_names import is_judges
 from engine.scoring.spec import DEFAULT_LADDER
@@ -13,10 +14,27 @@ OBSERVATIONAL = frozenset({"tool_calls", "usd", "span"})
 ANY_OTHER = "*"
 
 
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """passed: None where that is not known, yet or at all. by: the metrics that decided. lacking: those above
+    them that could not be measured, and so left it to them."""
+
+    passed: bool | None
+    by: frozenset[str] = frozenset()
+    lacking: frozenset[str] = frozenset()
+
+
 def verdict(
     scores: Iterable[Score], ladder: Sequence[str | Sequence[str]], asked: Mapping[str, str]
 ) -> bool | None:
-    """Whether the episode passed; None where that is not known, yet or at all.
+    """Whether the episode passed; None where that is not known, yet or at all. See :func:`decide`."""
+    return decide(scores, ladder, asked).passed
+
+
+def decide(
+    scores: Iterable[Score], ladder: Sequence[str | Sequence[str]], asked: Mapping[str, str]
+) -> Decision:
+    """Whether the episode passed, and by what.
 
     ``asked``: metric → the grader or judge that is to pass or fail it. The first rung of which something was
     measured decides, and all of it must pass: one that fails decides at once, one whose owner has not
@@ -40,16 +58,18 @@ def verdict(
     rungs = [(rung,) if isinstance(rung, str) else tuple(rung) for rung in ladder]
     known = passes.keys() | to_come | lacking
     named = {metric for metric in known if any(_stands(rung, metric) for rung in rungs)}
+    above: set[str] = set()
     for rung in rungs:
         on_it = {m for m in known if _stands(rung, m) or (ANY_OTHER in rung and m not in named)}
-        decided = [passes[metric] for metric in on_it if metric in passes]
-        if not all(decided):
-            return False
+        decided = on_it & passes.keys()
+        if not all(passes[metric] for metric in decided):
+            return Decision(False, frozenset(decided), frozenset(above))
         if on_it & to_come or (decided and on_it & lacking):
-            return None
+            return Decision(None)
         if decided:
-            return True
-    return None
+            return Decision(True, frozenset(decided), frozenset(above))
+        above |= on_it & lacking
+    return Decision(None)
 
 
 def can_decide(metric: str, ladder: Sequence[str | Sequence[str]] = DEFAULT_LADDER) -> bool:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.cli.request import build_request, parse_indices, parse_selectors, parse_worker_counts
+from tests.cli.conftest import Shell
 
 NOTHING: dict[str, Any] = {
     "count": None, "every": False, "episodes": None, "start": 0, "selectors": (), "split": "", "dataset": "",
@@ -101,3 +102,8 @@ def test_workspaces_and_servers() -> None:
     for bad in (("model_a",), ("=http://127.0.0.1:9200",), ("model_a=",), ("a=http://x", "a=http://y")):
         with pytest.raises(click.BadParameter, match=r"NAME=URL|given twice"):
             build_request("g", {**NOTHING, "servers": bad})
+
+
+def test_only_one_choice_of_episodes_is_taken(shell: Shell) -> None:
+    said = shell("run", "toy", "--all", "-n", "1")
+    assert (said.code, "give only one of -n N, --all and --episodes LIST" in said.err) == (2, True)

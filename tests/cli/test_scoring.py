@@ -162,12 +162,40 @@ def test_a_run_whose_judges_all_failed_has_no_other_headline(shell: Shell, root:
     assert (standing.metric, standing.withheld, standing.lost) == ("pass", True, 4)
 
 
+@pytest.mark.parametrize(("scores", "verdict", "code"), [([LATE], None, 1), ([JUDGED], True, 0)])
+def test_a_run_whose_headline_is_withheld_ends_with_1(
+    control: FakeControl, operate: Operate, scores: list[Any], verdict: bool | None, code: int
+) -> None:
+    rows = [scored(i, scores=scores, verdict=verdict, metrics={}) for i in range(4)]
+    stats = {"pass": MetricStats(mean=1.0, n=4)} if verdict else {}
+    run = make_run(control.root, rows=rows, metric_stats=stats, scored=scoring_tally(rows))
+    spec = run.read_spec()
+    spec.scoring = {"judges": [{"id": "style"}]}
+    write_json(run.spec, spec)
+    for form in ((), ("--json",)):
+        said = operate("rescore", run.run_id, *form)
+        assert said.code == code
+    assert ("withheld" in operate("show", run.run_id).out) is bool(code)
+
+
 def test_a_long_word_of_a_reason_is_cut_where_it_is_too_long(shell: Shell, root: Path) -> None:
     word = "x" * 5000
     make_run(root, rows=[scored(0, scores=[msgspec.structs.replace(LATE, detail=word)])])
     said = shell("log", "last", "0").out
     assert "x" * 1900 in said
-    assert "characters left out]" in said
+    assert "characters left out] (--json has all)" in said
+    assert word in shell("log", "last", "0", "--json").out
+
+
+def test_a_long_error_is_cut_and_whole_in_json(shell: Shell, root: Path) -> None:
+    word = "x" * 5000
+    ended = fake_row(0, status="error", error_class="graph", error=word)
+    make_run(root, rows=[ended, fake_row(1)], logs={1: [{**fake_line(0, "reset"), "error": word}]})
+    for episode in ("0", "1"):
+        said = shell("log", "last", episode).out
+        assert "characters left out] (--json has all)" in said
+        assert word not in said
+        assert word in shell("log", "last", episode, "--json").out
 
 
 def test_a_score_that_the_graphs_own_metric_hides_is_told_once(shell: Shell, root: Path) -> None:
@@ -330,7 +358,7 @@ def test_what_every_run_must_select_is_told_by_check_and_before_a_start(
     assert said.code == 0
     assert f"{graph}: good, 1 warning (" in said.out
     assert "warning node 'harness': the graph gives no command, and there is no default" in said.out
-    assert "(select one: --select command=…)" in said.out
+    assert "(select one: evaltower run --select command=…)" in said.out
     assert "select" not in shell("check", "swe_gold").out
     request = StartRequest(graph_name=graph, marginal_vram_mb=0)
     assert _refused(control.root, request) == ["selectors.command"]
@@ -346,8 +374,34 @@ def _refused(root: Path, request: StartRequest) -> list[str]:
     return [problem.where for problem in refused.value.problems]
 
 
+def test_a_verdict_that_stands_counts_while_the_episode_still_waits(shell: Shell, root: Path) -> None:
+    rows = [scored(index, scores=[JUDGED], verdict=True, scoring="pending", metrics={}) for index in range(2)]
+    make_run(root, rows=[*rows, scored(2, scoring="pending", metrics={})], status="running")
+    told = " ".join(shell("show", "last").out.split())
+    assert "verdicts 2 passed, 0 failed, 0 without one, 1 pending" in told
+    assert "waiting 3 episodes" in told
+    assert "from 2 of" in told
+    assert "verdict: pass" in shell("log", "last", "0").out
+    assert "verdict: pending" in shell("log", "last", "2").out
+
+
+def test_verdicts_of_a_lower_rung_are_told(shell: Shell, run: RunDir) -> None:
+    lacking = Unmeasured(grader_id="tests-pass", metric="tests_pass", reason="grader_error", detail="no make")
+    judged = scored(0, scores=[lacking, JUDGED], verdict=True)
+    rows = [judged, scored(1, scores=[TESTS, JUDGED], verdict=False)]
+    run.episode_rows.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    spec = run.read_spec()
+    spec.scoring = {"graders": [{"id": "tests-pass", "config": {"cmd": "make"}}], "judges": [{"id": "style"}]}
+    write_json(run.spec, spec)
+    told = "1 of 2 verdicts came from judge:style, as tests_pass could not be measured there"
+    assert told in " ".join(shell("show", "last").out.split())
+    assert f"{told}." in shell("export", "last", "--format", "html").out
+    report = shell("show", "last", "--json").json["scoring"]
+    assert report["fallbacks"] == [{"episodes": 1, "by": ["judge:style"], "lacking": ["tests_pass"]}]
+
+
 def test_a_run_that_was_cut_short_is_taken_up_and_not_scored_again(shell: Shell, root: Path) -> None:
-    rows = [scored(0, scores=[JUDGED], verdict=True), scored(1, scoring="pending", verdict=True)]
+    rows = [scored(0, scores=[JUDGED], verdict=True), scored(1, scoring="pending")]
     run = make_run(root, rows=rows, status="cancelled")
     said = shell("show", "last").out
     assert "verdicts  1 passed, 0 failed, 0 without one, 1 pending" in said

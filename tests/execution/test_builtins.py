@@ -11,6 +11,7 @@ from engine.execution.builtins.text_parse import TextParse
 from engine.execution.executor import EpisodeContext
 from engine.execution.handlers import builtin_handler
 from engine.graph.model import Node, Port
+from engine.patterns import PatternTimeout
 from tests.execution.sketch import SILENT, Builtin, run, step
 
 
@@ -50,6 +51,12 @@ ANSWER = "I could turn LEFT here.\nBut it is best to go\nforward"
 async def test_text_parse(text, config, expected):
     value, index, rest = expected
     assert await parse(text, **config) == (value, index, text if rest is None else rest)
+
+
+async def test_text_parse_ends_a_pattern_without_end(monkeypatch):
+    monkeypatch.setattr("engine.patterns.DEADLINE_SEC", 0.2)
+    with pytest.raises(PatternTimeout, match=r"has found nothing within 0\.2 s, over 5000 characters"):
+        await parse("x" * 5000, mode="regex", pattern="(x+x+)+y")
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from engine.scheduling.launchers import closing
 from engine.scheduling.launching import LaunchError, RunEnd
 from engine.store.atomic import write_json
-from engine.store.attempts import Attempt
+from engine.store.attempts import Attempt, ExitRecord
 from engine.store.process_identity import send_signal
 from engine.store.rundir import RunDir
 from engine.store.runs import view_run
@@ -65,6 +66,29 @@ def test_a_killed_run_is_aborted_and_leaves_nothing(box: Box) -> None:
     assert summary.aggregate_metrics == {"success": 0.0}
     assert summary.result_digest is not None
     assert run.is_done()
+
+
+def test_a_run_that_said_itself_why_it_was_cut_short_is_told_so(box: Box) -> None:
+    run, family = box.started()
+    summary = run.read_summary()
+    summary.status, summary.error = "aborted", "its process was told to end by hand"
+    write_json(run.summary, summary)
+    [command] = run_processes(box, run)
+    assert send_signal(command, signal.SIGKILL)
+    wait_until_all_are_gone(box, run, family)
+    assert box.end(run) == RunEnd("infra", "its process was told to end by hand")
+    assert run.read_summary().error == "its process was told to end by hand"
+
+
+def test_its_own_words_stand_unless_no_backend_lived(box: Box) -> None:
+    run = box.run()
+    assert "exit code 1" in closing.told(run, ExitRecord(rc=1), 3)
+    summary = run.read_summary()
+    summary.status, summary.error = "aborted", "its own words"
+    write_json(run.summary, summary)
+    for ended in (None, ExitRecord(rc=1), ExitRecord(rc=1, stopped_by="request")):
+        assert closing.told(run, ended, 3) == "its own words"
+    assert "no backend lived for 3 s" in closing.told(run, ExitRecord(rc=1, stopped_by="orphaned"), 3)
 
 
 def test_a_killed_shim_leaves_nothing_that_a_poll_has_seen(box: Box) -> None:

@@ -81,7 +81,21 @@ async def test_the_clock_decides_no_verdict(compute: FolderCompute) -> None:
 
 @pytest.mark.parametrize("kind", ["tests-pass", "command", "script-score", "swe-bench", "reward-file"])
 @pytest.mark.parametrize(
-    "cmd", ["no-such-tool -q", "cd . && X=1 no-such-tool", "/no/such/no-such-tool", "env X=1 no-such-tool"]
+    "cmd",
+    [
+        "no-such-tool -q",
+        "cd . && X=1 no-such-tool",
+        "/no/such/no-such-tool",
+        "env X=1 no-such-tool",
+        "timeout 5 no-such-tool",
+        "bash -c no-such-tool",
+        "sh -ec 'cd .; no-such-tool'",
+        "bash -lc 'no-such-tool -q'",
+        "timeout -k 1 5 bash -o pipefail -c 'echo | no-such-tool'",
+        "echo a | xargs -n 1 no-such-tool",
+        "nice -n 5 stdbuf -oL no-such-tool",
+        "nohup setsid -w no-such-tool > out",
+    ],
 )
 async def test_a_program_that_is_not_there_has_measured_nothing(
     compute: FolderCompute, kind: str, cmd: str
@@ -99,7 +113,10 @@ async def test_a_program_that_is_not_there_has_measured_nothing(
         "./check.sh",
         "checks/no-such-tool",
         "$PWD/check.sh",
-        "sh -c no-such-tool",
+        "sh -c ./no-such-tool",
+        "timeout 5 ./no-such-tool",
+        "PATH=$PWD:$PATH no-such-tool",
+        "bash no-such-script",
         "exit 127",
         "true; exit 126",
         "run() { return 127; }; run",
@@ -168,10 +185,19 @@ def test_what_the_kernel_has_ended_for_want_of_memory_is_counted(tmp_path: Path)
         ("cd repo && A=1 B='x y' pytest -q | tee log; echo done", ["cd", "pytest", "tee", "echo"]),
         ("pip list > out 2>&1\npython3 x.py", ["pip", "python3"]),
         ("if true; then ! node a.js; fi", ["true", "node", "fi"]),
-        ("(cd a; time ls) # all", ["cd", "ls"]),
+        ("(cd a; time ls) # all", ["cd", "time", "ls"]),
         ("# all of them\nmake test # now\n", ["make"]),
         ("run() { ls; }; run", ["ls"]),
         ("find . -exec ls ';' -print; ./own && $HOME/x", ["find"]),
+        ("xvfb-run -a -s '-screen 0 9x9x24' -- make", ["xvfb-run", "make"]),
+        ("sudo -nu bob -- /usr/bin/env -i A=1 make -k", ["sudo", "/usr/bin/env", "make"]),
+        ("ionice -c2 -n 3 taskset -c 0-3 nice -10 make", ["ionice", "taskset", "nice", "make"]),
+        ("xargs -I{} -P 4 sh -c 'pytest {}; \"$X\"' < names", ["xargs", "sh", "pytest"]),
+        ("timeout --signal KILL --kill-after=3 5s pytest", ["timeout", "pytest"]),
+        ("time -p make; timeout; env -", ["time", "make", "timeout", "env"]),
+        ("/bin/bash --norc -euo pipefail -c 'cd a && make'", ["/bin/bash", "cd", "make"]),
+        ("bash -x run.sh -c make", ["bash"]),
+        ("bash -c 'unfinished \"'; make", ["bash", "make"]),
         ("case $1 in a) ls ;; b) ls ;; esac", []),
         ("python3 - << END\nimport sys\nEND", []),
         ("echo 'a && b' \"c; d\"", ["echo"]),
@@ -188,6 +214,19 @@ async def test_a_command_passes_by_what_it_prints_where_that_is_asked(compute: F
     assert (await number(compute, "command", **config))[:3] == ("own", 0.0, False)
     assert (await number(compute, "command", **config, pass_pattern=r"\d passed"))[:3] == ("own", 1.0, True)
     assert (await number(compute, "command", cmd="echo nothing", pass_pattern="passed"))[:2] == ("command", 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [("command", {"pass_pattern": "(x+x+)+y"}), ("script-score", {"pattern": "(x+x+)+y"})],
+)
+async def test_a_pattern_without_end_is_no_verdict(
+    compute: FolderCompute, monkeypatch: pytest.MonkeyPatch, kind: str, config: dict[str, Any]
+) -> None:
+    monkeypatch.setattr("engine.patterns.DEADLINE_SEC", 0.2)
+    score = await one(compute, kind, cmd="printf 'x%.0s' $(seq 5000)", **config)
+    assert isinstance(score, Unmeasured)
+    assert (score.reason, score.retryable) == ("grader_timeout", False)
 
 
 DIFF = """--- a/greeting.txt

@@ -77,14 +77,32 @@ async def test_a_score_of_a_script_that_is_none_voids_no_other(compute: FolderCo
     code = """
 import json
 print(json.dumps([{"metric": "fine", "value": 1, "pass": True}, {"metric": "nan", "value": float("nan")},
-    {"metric": "text", "value": "1"}, {"value": 2}, {"metric": "odd", "status": "unheard"}]))
+    {"metric": "text", "value": "1"}, {"value": 2}, {"metric": "odd", "status": "unheard"}, 3, None]))
 """
-    scores = await script(compute, code, metrics=["first", "fine", "missed"])
+    scores = await script(compute, code, metrics=["first", "fine", "nan", "missed"])
     assert [(score.metric, getattr(score, "value", None)) for score in scores] == [
-        *(("fine", 1.0), ("nan", None), ("text", None), ("first", None), ("odd", None), ("missed", None)),
+        *(("fine", 1.0), ("nan", None), ("text", None), ("first", None), ("odd", None)),
+        *(("first", None), ("first", None), ("missed", None)),
     ]
-    assert all("is no score" in scores[place].detail for place in (2, 3, 4))
-    assert "printed no score of 'missed'" in scores[5].detail
+    assert all("is no score" in scores[place].detail for place in (2, 3, 4, 5, 6))
+    assert "is no score: Expected `object`, got `int`: 3" in scores[5].detail
+    assert "printed no score of 'missed'" in scores[7].detail
+
+
+async def test_a_script_scores_each_of_its_metrics_once_and_no_other(compute: FolderCompute) -> None:
+    code = """
+import json
+print(json.dumps([{"metric": "a", "value": 1}, {"metric": "a", "value": 0.5},
+    {"metric": "other", "value": 2}]))
+"""
+    kept, again, other = await script(compute, code, metrics=["a"])
+    assert kept == measured("a", 1, grader_id="script")
+    assert isinstance(again, Invalid)
+    assert (again.metric, again.reason) == ("a", "contract_violation")
+    assert again.detail == "the script scored 'a' twice: 0.5 is not counted"
+    assert isinstance(other, Invalid)
+    assert other.detail == "the script scored 'other', which is none of its metrics: a"
+    assert [isinstance(s, Measured) for s in await script(compute, code)] == [True, False, True]
 
 
 async def test_a_script_decides_the_verdict_only_where_the_request_says_so(compute: FolderCompute) -> None:

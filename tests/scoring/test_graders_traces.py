@@ -8,7 +8,7 @@ from engine.scoring.context import Evidence, case_of
 from engine.scoring.graders import KINDS
 from engine.scoring.safe import grade_all
 from engine.store.records import EpisodeRow
-from engine.store.scores import Measured, Score
+from engine.store.scores import Measured, Score, Unmeasured
 from tests.scoring.making import evidence, grader, said
 
 
@@ -159,3 +159,19 @@ def test_what_is_expected_is_the_snapshots_before_the_selectors() -> None:
     )
     assert case_of(row, None).expected == case_of(row, {"diff": ""}).expected == "selector"
     assert case_of(row, {"expected": "snapshot"}).expected == "snapshot"
+
+
+@pytest.mark.parametrize(
+    ("kind", "config"),
+    [("text-metric", {"metric": "q", "pattern": "(x+x+)+y"}), ("url-matches", {"pattern": "(x+x+)+y"})],
+)
+async def test_a_pattern_without_end_takes_no_other_score_along(
+    monkeypatch: pytest.MonkeyPatch, kind: str, config: dict[str, Any]
+) -> None:
+    monkeypatch.setattr("engine.patterns.DEADLINE_SEC", 0.2)
+    given = evidence(said("x" * 5000), {"url": "x" * 5000})
+    graders = {0: grader(kind, **config), 1: grader("answer-match", expect="x")}
+    ((endless,), (sibling,)) = (await grade_all(graders, given, None, 60)).values()
+    assert isinstance(endless, Unmeasured)
+    assert (endless.reason, endless.retryable) == ("grader_timeout", False)
+    assert isinstance(sibling, Measured)

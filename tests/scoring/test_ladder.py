@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.scoring import ladder
-from engine.scoring.ladder import OBSERVATIONAL
+from engine.scoring.ladder import OBSERVATIONAL, Decision, decide
 from engine.scoring.spec import DEFAULT_LADDER
 from engine.store.scores import Invalid, Measured, Score, Unmeasured
 from tests.scoring.making import any_scores, fails, measured, passes, unmeasured
@@ -204,3 +204,12 @@ def test_only_a_rung_of_which_all_is_known_passes(answers: dict[str, str]) -> No
     deciding = next((rung for rung in rungs if rung - {"lacks"}), set())
     told = False if "fail" in deciding else True if deciding == {"pass"} else None
     assert verdict(answered(answers)[0], asked=answered(answers)[1]) is told
+
+
+def test_what_decided_is_told_and_what_above_it_was_lacking() -> None:
+    asked = {"tests_pass": "g", "judge:a": "g"}
+    found = decide([unmeasured("tests_pass"), passes("judge:a")], DEFAULT_LADDER, asked)
+    assert (found.passed, found.by, found.lacking) == (True, {"judge:a"}, {"tests_pass"})
+    found = decide([fails("tests_pass"), passes("judge:a")], DEFAULT_LADDER, asked)
+    assert (found.passed, found.by, found.lacking) == (False, {"tests_pass"}, set())
+    assert decide([unmeasured("tests_pass")], DEFAULT_LADDER, asked) == Decision(None)

@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from engine.control.reports import ConflictError
+from engine.control.scoring_report import Fallback
 from engine.store.atomic import write_json
 from engine.store.records import EpisodeFile, EpisodeRow
 from engine.store.scores import Measured, Stage
@@ -148,6 +149,16 @@ async def test_the_numbers_tell_verdicts_and_each_sink() -> None:
         ):
             assert says(app, told), told
         assert app.home.pane.copies()["copy.link"]() == LINK
+
+
+async def test_the_numbers_tell_of_verdicts_of_a_lower_rung() -> None:
+    control = scored_control()
+    control.answers["scoring"].fallbacks = [Fallback(episodes=3, by=["judge:helpful"], lacking=["score"])]
+    app = centre(control)
+    async with app.run_test(size=(160, 40)) as pilot:
+        await settled(pilot)
+        await pilot.press("5", "plus", "plus")
+        assert says(app, "3 of 17 verdicts came from judge:helpful, as score could not be")
 
 
 async def test_scores_are_read_from_top_to_bottom_and_problems_gone_through(on_disk: FakeControl) -> None:

@@ -56,6 +56,8 @@ def _facts(
     if rate is not None:
         told += f"; pass rate {number(rate.mean)} {interval(rate)}"
     yield "verdicts", told, drawing.plain
+    if report.fallbacks:
+        yield "lower rungs", report.fallbacks_told, drawing.warn
     if report.unmeasured:
         lacking = ", ".join(f"{metric} in {n}" for metric, n in report.unmeasured.items())
         yield "not measured", lacking, drawing.warn

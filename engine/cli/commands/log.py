@@ -73,10 +73,10 @@ def _with_end(
 
 
 def _put_end(row: EpisodeRow) -> None:
-    from engine.cli.scores import put_episode
+    from engine.cli.scores import put_episode, shortened
 
     if row.error:
-        put(f"{row.error_class or row.status}: {row.error}", "red")
+        put(shortened(f"{row.error_class or row.status}: {row.error}"), "red")
     put_episode(row)
 
 
@@ -95,11 +95,13 @@ def _find_node(lines: Iterable[Mapping[str, Any]], node: str) -> None:
 
 
 def _row(line: Mapping[str, Any]) -> str:
+    from engine.cli.scores import shortened
+
     parts = [f"{line['step']:>5}  {line['node_id']:<24} {line.get('duration_ms') or 0.0:>9.1f} ms "]
     parts += [f" {port}={_brief(value)}" for port, value in (line.get("outputs") or {}).items()]
     parts += [f" ({entry['key']}: {_brief(entry['value'])})" for entry in line.get("inner_log") or ()]
     if line.get("error"):
-        parts.append(f" ERROR {line['error']}")
+        parts.append(f" ERROR {shortened(str(line['error']))}")
     return "".join(parts)
 
 

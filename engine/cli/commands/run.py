@@ -80,7 +80,8 @@ def command(
 
 
 def start_and_follow(control: Control, request: StartRequest, *, no_follow: bool, as_json: bool) -> None:
-    """Start, watch, show the result; ends the command with 1 for a run that failed or had errors."""
+    """Start, watch, show the result; ends the command with 1 for a run that failed or had errors, or whose
+    headline is withheld."""
     run = with_trust(request, lambda: control.start(request))
     if no_follow:
         put_json({"run_id": run, "path": control.show(run).path}) if as_json else put(run)

@@ -6,11 +6,13 @@ import json
 import re
 from typing import Any
 
+from engine import patterns
 from engine.components.bases import BaseCanvasNode
 from engine.components.builtin_configs import PARSERS, require_fields
 from engine.components.context import NodeContext
 
 DEFAULT_CHOICES = "STOP,FORWARD,LEFT,RIGHT"
+_FLAGS = re.DOTALL | re.IGNORECASE
 
 
 class TextParse(BaseCanvasNode):
@@ -33,14 +35,15 @@ class TextParse(BaseCanvasNode):
         listed = (self.config.get("choices") or DEFAULT_CHOICES).split(",")
         self._choices = [choice for item in listed if (choice := item.strip())]
         pattern = str(self.config.get("pattern") or "")
-        self._pattern = re.compile(pattern, re.DOTALL | re.IGNORECASE) if pattern else None
+        re.compile(pattern)
+        self._pattern = pattern
 
     async def forward(self, inputs: dict[str, Any], ctx: NodeContext) -> dict[str, Any]:
         given = inputs.get("text")
-        value, index, rest = self._parse("" if given is None else str(given))
+        value, index, rest = await self._parse("" if given is None else str(given))
         return {"value": value, "index": index, "rest": rest}
 
-    def _choice(self, text: str) -> tuple[str, int, str]:
+    async def _choice(self, text: str) -> tuple[str, int, str]:
         regions = [text]
         lines = text.strip().splitlines()
         if lines and self.config.get("scan") != "full_text":
@@ -53,14 +56,14 @@ class TextParse(BaseCanvasNode):
         index = self._choices.index(self._default) if self._default in self._choices else -1
         return self._default, index, text
 
-    def _regex(self, text: str) -> tuple[str, int, str]:
-        match = self._pattern.search(text) if self._pattern else None
-        if match is None:
+    async def _regex(self, text: str) -> tuple[str, int, str]:
+        found = await patterns.search(self._pattern, text, _FLAGS) if self._pattern else None
+        if found is None:
             return self._default, -1, text
-        found = match.group(1) if match.groups() else match.group(0)
-        return found or "", -1, (text[: match.start()] + text[match.end() :]).strip()
+        value = found.groups[0] if found.groups else found.whole
+        return value or "", -1, (text[: found.start] + text[found.end :]).strip()
 
-    def _json_field(self, text: str) -> tuple[str, int, str]:
+    async def _json_field(self, text: str) -> tuple[str, int, str]:
         found = _first_json(text)
         for key in str(self.config.get("json_key") or "").split("."):
             found = found.get(key) if isinstance(found, dict) else None

@@ -108,8 +108,13 @@ def renew(job: Job) -> None:
     job.token = secrets.token_hex(16)
 
 
-def told(ended: ExitRecord | None, orphan_grace_sec: float) -> str:
-    """How an attempt ended that did not end its run, in words."""
+def told(run: RunDir, ended: ExitRecord | None, orphan_grace_sec: float) -> str:
+    """How an attempt ended that did not end its run, in words: in its own, where it has left any."""
+    orphaned = ended is not None and ended.stopped_by == "orphaned"
+    with suppress(RunDirError):
+        summary = run.read_summary_head()
+        if summary.status == "aborted" and summary.error and not orphaned:
+            return summary.error
     if ended is None:
         return (
             "its shim was killed, or its machine was restarted; what could be found of its processes"

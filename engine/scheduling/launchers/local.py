@@ -175,7 +175,7 @@ class LocalLauncher:
             return None
         why = f"its shim ended before it began: see {tree.attempt.stderr}"
         if standing == "ended":
-            why = closing.told(tree.attempt.read_exit(), self._graces.orphan_grace_sec)
+            why = closing.told(run, tree.attempt.read_exit(), self._graces.orphan_grace_sec)
         if record.may_retry:
             closing.queue_again(run, record, why)
         else:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
 
+from engine import patterns
 from engine.scoring.context import Case, Compute, Evidence, NotMeasured
 from engine.scoring.metric_names import NAME_RULE, is_name, metric_problem
 from engine.store.scores import Measured, Score
@@ -107,6 +108,14 @@ def check_pattern(name: str, pattern: str, groups: int = 0) -> None:
         raise ValueError(f"{name} is no regular expression: {error}") from None
     if found < groups:
         raise ValueError(f"{name} must have a group, such as ([0-9.]+), around what it is to find")
+
+
+async def search(pattern: str, text: str, flags: re.RegexFlag = re.NOFLAG) -> patterns.Found | None:
+    """``re.search``. Raises NotMeasured where it takes too long; another attempt would, too."""
+    try:
+        return await patterns.search(pattern, text, flags)
+    except patterns.PatternTimeout as error:
+        raise NotMeasured(str(error), "grader_timeout") from None
 
 
 def check_metric(metric: str) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from engine.scoring.context import Compute, Evidence, missing
-from engine.scoring.graders.base import Config, Grader, check_pattern
+from engine.scoring.graders.base import Config, Grader, check_pattern, search
 from engine.store.scores import Score
 
 
@@ -47,7 +45,7 @@ class UrlMatches(Grader[UrlMatchesConfig]):
         if not pattern:
             raise missing("neither the config nor the case says which URL is right")
         url = _of_page(evidence, "url")
-        return self.judged(re.search(pattern, url) is not None, url[:200])
+        return self.judged(await search(pattern, url) is not None, url[:200])
 
 
 def _of_page(evidence: Evidence, name: str) -> str:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from engine.scoring.context import Compute, Evidence, NotMeasured
-from engine.scoring.graders.base import check_pattern
+from engine.scoring.graders.base import check_pattern, search
 from engine.scoring.graders.shell import CommandConfig, CommandGrader, apply_patch, output_of
 from engine.scoring.usage import finite
 from engine.store.scores import Score
@@ -50,7 +48,7 @@ class Command(CommandGrader[ShellConfig]):
         done = await self.run(held, config.cmd, config)
         passed = done.exit_code == 0
         if config.pass_pattern:
-            passed = re.search(config.pass_pattern, done.stdout + done.stderr) is not None
+            passed = await search(config.pass_pattern, done.stdout + done.stderr) is not None
         return self.judged(passed, output_of(done))
 
 
@@ -76,8 +74,8 @@ class ScriptScore(CommandGrader[ScriptScoreConfig]):
     async def grade(self, evidence: Evidence, compute: Compute | None) -> list[Score]:
         config = self.config_for(evidence.case)
         done = await self.run(self.held(compute), config.cmd, config)
-        found = re.search(config.pattern, done.stdout + done.stderr)
-        value = finite(found[1]) if found else None
+        found = await search(config.pattern, done.stdout + done.stderr)
+        value = finite(found.groups[0]) if found else None
         if value is None:
             told = f"nothing that it printed is a number by {config.pattern!r} (exit code {done.exit_code})"
             raise NotMeasured(f"{told}\n{output_of(done)}", "grader_error")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from posixpath import isabs
+from posixpath import basename, isabs
 
 from engine.scoring.context import Compute, Executed
+from engine.scoring.graders.wrappers import SHELLS, WRAPPERS, given_to_shell
 
 CANNOT_RUN = (126, 127)
 """What a shell ends with that finds no program, or may not run it; a program may end so, too."""
@@ -17,7 +18,6 @@ _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _NAME = re.compile(r"[\w./+][\w./+-]*")
 _MARKS = "();<>|&\n"
 _BEFORE_COMMANDS = ("!", "{", "if", "then", "elif", "else", "while", "until", "do")
-_WRAPPERS = ("time", "exec", "env", "nice", "nohup")
 _CHECK = (
     'pwd; pwd -P; printf "%s\\n" "$PATH"; for each in {}; do case $each in'
     ' */*) [ -x "$each" ] ;; *) command -v "$each" > /dev/null 2>&1 ;; esac || printf "%s\\n" "$each"; done'
@@ -48,12 +48,13 @@ async def missing_program(
 
 
 def programs_of(command: str) -> list[str]:
-    """The programs that a shell command line begins its commands with: of those by name or absolute path, the
-    ones that can be told. Which they are in what only a shell understands is not guessed."""
-    if "<<" in command or "esac" in command:
+    """The programs that a shell command line begins its commands with, and those that they run by what they
+    are given (``timeout 5 make``, ``bash -c make``): of those by name or absolute path, the ones that can be
+    told. Which they are in what only a shell understands is not guessed, nor where it sets another PATH."""
+    if "<<" in command or "esac" in command or "PATH=" in command:
         return []
     try:
-        words = list(_first_words(command))
+        words = [word for begun in _commands(command) for word in _programs(begun)]
     except ValueError:  # a quote that does not end: the shell refuses it, too
         return []
     own = [word for word in words if re.search(rf"(^|\W){re.escape(word)}\s*\(\)", command)]
@@ -64,19 +65,36 @@ def programs_of(command: str) -> list[str]:
     ]
 
 
-def _first_words(command: str) -> Iterator[str]:
+def _commands(command: str) -> Iterator[list[str]]:
+    """The words of each of its commands, without where they read from and write to."""
     lexer = shlex.shlex(command, posix=True, punctuation_chars=_MARKS)
     lexer.whitespace, lexer.whitespace_split = " \t\r", True
-    begins, is_target = True, False
+    words: list[str] = []
+    is_target = False
     for word in lexer:
         if word and set(word) <= set(_MARKS):
             is_target = bool(set(word) & set("<>"))
-            begins = begins or not is_target
+            if not is_target:
+                yield words
+                words = []
         elif is_target:
             is_target = False
-        elif begins and not (_ASSIGNMENT.match(word) or word in (*_BEFORE_COMMANDS, *_WRAPPERS)):
-            begins = False
-            yield word
+        else:
+            words.append(word)
+    yield words
+
+
+def _programs(words: list[str]) -> Iterator[str]:
+    while words:
+        word, *words = words
+        if _ASSIGNMENT.match(word) or word in _BEFORE_COMMANDS:
+            continue
+        yield word
+        name = basename(word)
+        if name in SHELLS:
+            yield from programs_of(given_to_shell(words))
+        wrapper = WRAPPERS.get(name)
+        words = wrapper.command_of(words) if wrapper else []
 
 
 def _is_inside(path: str, roots: list[str]) -> bool:

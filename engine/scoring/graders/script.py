@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Collection
 from posixpath import join
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ import msgspec
 from engine.scoring.context import Case, Compute, Evidence, NotMeasured
 from engine.scoring.graders.base import check_metric
 from engine.scoring.graders.shell import FOLDER, CommandConfig, CommandGrader
-from engine.store.scores import Score, Unmeasured
+from engine.store.scores import Invalid, Measured, Score, Unmeasured
 from engine.store.strict_json import encode
 
 _INTERPRETERS = {"python": ("python3", "py"), "node": ("node", "mjs")}
@@ -24,9 +25,9 @@ FORMAT = (
 
 
 class ScriptConfig(CommandConfig, frozen=True, kw_only=True):
-    """code: the program, or entrypoint: the path of one that is there, from ``cwd``. metrics: what it scores
-    at least; those that decide the verdict it may only score if they are named here. metric: the same, of
-    one."""
+    """code: the program, or entrypoint: the path of one that is there, from ``cwd``. metrics: what it scores,
+    and nothing else; where none are named, whatever it prints, but for those that decide the verdict. metric:
+    the same, of one."""
 
     language: Literal["python", "node"] = "python"
     code: str = ""
@@ -93,10 +94,14 @@ def _scores(stdout: str, grader: Script) -> list[Score]:
     """Each on its own: one that is none voids no other. Raises NotMeasured where there are none."""
     found = _last_json(stdout)
     several = found if isinstance(found, list) else [found]
-    if not several or not all(isinstance(one, dict) for one in several):
+    if not any(isinstance(one, dict) for one in several):
         raise NotMeasured(f"the script printed no score: {stdout[-500:]!r}. {FORMAT}", "grader_error")
-    scores = [_score(one, grader) for one in several]
-    scored = {score.metric for score in scores}
+    scores: list[Score] = []
+    scored: set[str] = set()
+    for one in several:
+        score = _score(one, grader)
+        scores.append(_once(score, scored, grader) if isinstance(score, Measured) else score)
+        scored.add(score.metric)
     return scores + [
         _lacking(grader, metric, f"the script printed no score of {metric!r}. {FORMAT}")
         for metric in grader.named
@@ -104,16 +109,28 @@ def _scores(stdout: str, grader: Script) -> list[Score]:
     ]
 
 
-def _score(printed: dict[str, Any], grader: Script) -> Score:
-    stamped = {"status": "measured", **printed, "grader_id": grader.id}
+def _score(printed: Any, grader: Script) -> Score:
+    own = printed if isinstance(printed, dict) else {}
     try:
+        stamped = {"status": "measured", **own, "grader_id": grader.id} if own is printed else printed
         score: Score = msgspec.convert(stamped, Score)
         return score
     except msgspec.ValidationError as error:
-        metric = printed.get("metric")
+        metric = own.get("metric")
         called = metric if isinstance(metric, str) and metric else grader.metrics[0]
         told = f"what the script printed is no score: {error}: {json.dumps(printed)[:500]}. {FORMAT}"
         return _lacking(grader, called, told)
+
+
+def _once(score: Measured, scored: Collection[str], grader: Script) -> Score:
+    """The score, if its metric is one that it may score, for the first time."""
+    if grader.named and score.metric not in grader.named:
+        told = f"the script scored {score.metric!r}, which is none of its metrics: {', '.join(grader.named)}"
+    elif score.metric in scored:
+        told = f"the script scored {score.metric!r} twice: {score.value:g} is not counted"
+    else:
+        return score
+    return Invalid(grader_id=grader.id, metric=score.metric, reason="contract_violation", detail=told)
 
 
 def _lacking(grader: Script, metric: str, told: str) -> Unmeasured:

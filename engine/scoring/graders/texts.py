@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from engine.scoring.context import Compute, Evidence, missing
-from engine.scoring.graders.base import Config, Grader, check_pattern
+from engine.scoring.graders.base import Config, Grader, check_pattern, search
 from engine.scoring.usage import final_answer, finite
 from engine.store.scores import Score
 
@@ -64,8 +64,8 @@ class TextMetric(Grader[TextMetricConfig]):
 
     async def grade(self, evidence: Evidence, compute: Compute | None) -> list[Score]:
         answer = _answer(evidence)
-        found = re.search(self.config.pattern, answer, re.MULTILINE)
-        value = finite(found[1]) if found else None
+        found = await search(self.config.pattern, answer, re.MULTILINE)
+        value = finite(found.groups[0]) if found else None
         if value is None:
             raise missing(f"no number by {self.config.pattern!r} in the last message: {answer[:120]!r}")
         return [self.measured(value)]

@@ -335,7 +335,7 @@ def _told(run: RunDir, shard: int, standing: Standing) -> str:
         unit = run if not run.shards() else RunDir(run.path, shard)
         ended = Attempt.of(unit.own, unit.read_job().attempt).read_exit()
         if ended is not None and not ended.stopped_by and "OUT_OF_MEMORY" not in standing.why:
-            return closing.told(ended, 0.0)
+            return closing.told(unit, ended, 0.0)
         if ended is not None and ended.stopped_by:
             told = (
                 "its processes were told to end, and not from here: it was cancelled on the cluster, or its"
