@@ -62,7 +62,7 @@ def test_the_commonest_errors_are_told_at_the_end(shell: Shell, root: Path) -> N
     lines = shell("show", "last").out.splitlines()
     told = lines[lines.index("errors") :]
     assert told[1:4] == [
-        "3 × config: the environment refused episode 20: no x",
+        "3 × config: the environment refused episode …: no x",
         "1 × graph: kind a",
         "1 × graph: kind b",
     ]

@@ -25,12 +25,13 @@ def root(tmp_path: Path) -> Path:
 
 
 def refused(root: Path, graph: Any, **fields: Any) -> list[str]:
-    """Where, what and the remedy of each problem that keeps it from starting."""
+    """Where, what and the remedy of each problem of what it selects; not of what is not installed here."""
     own = {"graph_name": "own", "graph": graph} if isinstance(graph, dict) else {"graph_name": graph}
     try:
         plan_run(root, StartRequest(**own, marginal_vram_mb=0, **fields))
     except RefusedError as error:
-        return [f"{problem.where}: {problem.message} ({problem.remedy})" for problem in error.problems]
+        told = [problem for problem in error.problems if problem.code != "no-package"]
+        return [f"{problem.where}: {problem.message} ({problem.remedy})" for problem in told]
     return []
 
 
