@@ -65,6 +65,12 @@ def report(shell: Shell, *words: str) -> Page:
     return Page(said.out)
 
 
+def test_a_run_without_frames_says_once_how_to_have_them(shell: Shell, root: Path) -> None:
+    kept = "No frames: where its environment has a selector frames, --select frames=render keeps them."
+    make_run(root, rows=[fake_row(0), fake_row(1)])
+    assert report(shell).text.count(kept) == 1
+
+
 def test_no_text_is_markup_and_nothing_is_loaded(shell: Shell, root: Path) -> None:
     scores = [Measured(grader_id=EVIL, metric=f"judge:{EVIL}", value=0.5, passed=False, detail=EVIL)]
     broken = {"error": f"{EVIL}\n{EVIL}", "error_class": "graph", "failure": {"stage": EVIL, EVIL: [EVIL]}}
