@@ -15,7 +15,7 @@ from engine.execution.canonical import UNENCODABLE, plain, simplified, type_name
 TEXT_LIMIT = 64 * 1024
 """Bytes of UTF-8 beyond which a text is an asset."""
 IMAGE_SIDE = 16
-"""Pixels that each side has to have, of what a port of another type than IMAGE gives: MiniGrid's 7×7×3 are codes."""
+"""Pixels that a side has at least, of an image on a port not typed IMAGE: MiniGrid's 7×7×3 is none."""
 
 Array = numpy.ndarray[Any, Any]
 
