@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from engine.store.records import EarlyStop, EpisodeRow, SummaryConfig
 from tests.cli.conftest import Shell
 from tests.fakes.finished_runs import fake_row, make_run
@@ -84,6 +86,23 @@ def test_tasks_with_the_mean_over_episodes_and_over_tasks(shell: Shell, root: Pa
     assert "hard 0.000 [0.000, 0.793] 1" in starts
     assert "every episode alike 0.750 [0.301, 0.954]" in starts
     assert "every task alike 0.500 [0.000, 1.000]" in starts
+
+
+@pytest.mark.parametrize(("scenes", "told"), [(1, False), (2, True), (100, True), (101, False)])
+def test_scenes_stand_for_tasks_where_there_is_one_task(
+    shell: Shell, root: Path, scenes: int, told: bool
+) -> None:
+    rows = [fake_row(i, scene_id=f"task-v{i % scenes}", metrics={"success": 1.0}) for i in range(102)]
+    make_run(root, rows=rows)
+    lines = [line.split() for line in shell("show", "last").out.splitlines()]
+    assert (["success", "by", "scene"] in [line[:3] for line in lines]) == told
+    assert (["every", "scene", "alike"] in [line[:3] for line in lines]) == told
+    assert ("task-v0" in [line[0] for line in lines if line]) == told
+
+
+def test_a_scene_for_each_episode_is_no_table(shell: Shell, root: Path) -> None:
+    make_run(root, rows=[fake_row(i, scene_id=f"house {i}") for i in range(24)])
+    assert "by scene" not in shell("show", "last").out
 
 
 def test_another_metric_is_told_first_where_it_was_measured(shell: Shell, root: Path) -> None:

@@ -224,6 +224,14 @@ def test_a_task_that_is_its_selectors_has_a_name_that_reads(shell: Shell, root: 
     assert "{" not in told
 
 
+def test_scenes_stand_for_tasks_where_there_is_one_task(shell: Shell, root: Path) -> None:
+    make_run(root, rows=[fake_row(at, scene_id=f"task-v{at % 2}") for at in range(4)])
+    told = report(shell).texts["tasks"]
+    assert told.startswith("By scene")
+    assert "task-v1" in told
+    assert "every scene alike" in told
+
+
 def test_tasks_repeats_and_scores_have_their_tables(shell: Shell, root: Path) -> None:
     rows = [
         fake_row(
