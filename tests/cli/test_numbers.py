@@ -138,3 +138,10 @@ def test_pass_rates_of_repeats(shell: Shell, root: Path) -> None:
     assert [rates[k][1] for k in "12"] == ["0.625", "0.750"]
     assert [rates[k][4] for k in "12"] == ["0.625", "0.500"]
     assert "4 episodes with 2 tries each; 1 passed only sometimes" in " ".join(said.split())
+
+
+def test_what_an_errored_episode_measured_stands_in_parentheses(shell: Shell, root: Path) -> None:
+    crashed = fake_row(1, status="error", error_class="infra", error="gone", metrics={"success": 1.0})
+    make_run(root, rows=[fake_row(0, metrics={"success": 1.0}), crashed])
+    said = shell("episodes", "last").out
+    assert (said.count("(1.000)"), said.count("1.000")) == (1, 2)

