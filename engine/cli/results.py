@@ -10,7 +10,6 @@ from engine.cli.output import put, put_table, put_wrapped, say, say_lines
 from engine.cli.progress import clock
 from engine.figures import count, interval, labelled, measure, number
 from engine.report.words import lacking, without_it
-from engine.store.task_names import task_names
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport
@@ -109,11 +108,11 @@ def _put_errors(groups: Sequence[ErrorGroup], run: str) -> None:
 
 
 def _put_tasks(table: TaskTable) -> None:
-    """One metric by task, then its mean over episodes and over tasks."""
-    names = task_names(line.task for line in table.tasks)
-    means = [("every episode alike", table.pooled), ("every task alike", table.macro)]
+    """One metric by task or scene, then its mean over episodes and over tasks."""
+    names = table.names()
+    means = [("every episode alike", table.pooled), (f"every {table.by} alike", table.macro)]
     put_table(
-        [f"{labelled(table.metric)} by task", "mean", "95 % interval", "n", "without it"],
+        [f"{labelled(table.metric)} by {table.by}", "mean", "95 % interval", "n", "without it"],
         [
             *([names[line.task], *_cells(line.estimate), lacking(line.missing)] for line in table.tasks),
             *([name, *_cells(found), ""] for name, found in means),

@@ -20,11 +20,15 @@ from engine.store.records import VERDICT, EpisodeRow, EvalRequest, task_of
 from engine.store.rundir import RunDir
 from engine.store.runs import read_row_lines, view_run
 
+MOST_SCENES = 100
+"""More would bury what else there is to read."""
+
 
 class Results(msgspec.Struct, kw_only=True):
     """``headline``: the metric that stands for the run, or why it is withheld. ``metrics``: all, over what
-    completed. ``tasks``: the headline's metric by task, where there are several. ``repeats``: its pass rates,
-    where it is 0 or 1 and episodes were repeated. ``errors``: of the episodes, the commonest first.
+    completed. ``tasks``: the headline's metric by task, where there are several, else by scene, where scenes
+    recur. ``repeats``: its pass rates, where it is 0 or 1 and episodes were repeated. ``errors``: of the
+    episodes, the commonest first.
     """
 
     headline: Headline
@@ -55,11 +59,16 @@ def results_of(run: RunDir, metric: str | None = None) -> Results:
     found = headline(lines, name, view.head.total_episodes, budget_of(view.spec.scoring if view.spec else {}))
     if rows and all(row.status == "error" for row in rows):
         found = replace(found, withheld=nothing_measured(errors))
-    several = len(planned.keys() | {row.task for row in rows}) > 1
+    scenes = {row.scene_id for row in rows if row.scene_id}
+    tasks = None
+    if len(planned.keys() | {row.task for row in rows}) > 1:
+        tasks = task_table(lines, name, planned)
+    elif 2 <= len(scenes) <= MOST_SCENES and len(scenes) < len(rows):
+        tasks = task_table(lines, name, by="scene")
     return Results(
         headline=found,
         metrics=metrics,
-        tasks=task_table(lines, name, planned) if several else None,
+        tasks=tasks,
         repeats=_repeats(rows, name),
         errors=errors,
     )

@@ -115,7 +115,7 @@ class Episode:
         elapsed_sec = round(time.monotonic() - began, 3)
         self.refused = box_failure(error)
         metrics, _ = extract_metrics(self._outcome.outputs)
-        verdict = self._verdict(metrics) if error is None else of_exception(error)
+        verdict = self._verdict(metrics) if error is None else of_exception(error, self._outcome.steps)
         failure = error if isinstance(error, HostFailure) else None
         verdict = await self._close_log(verdict)
         row = EpisodeRow(

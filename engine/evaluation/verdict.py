@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from engine.components.errors import HostFailure, WrongChoice
+from engine.components.errors import HostCrashed, HostFailure, HostUnreached, WrongChoice
 from engine.store.disk import advice, box_failure
 from engine.store.records import EpisodeStatus, ErrorClass, Termination
 
@@ -35,8 +35,9 @@ class InfraError(Exception):
         self.termination = termination
 
 
-def of_exception(error: BaseException) -> Verdict:
-    """The verdict on an episode that an exception, or its cancellation, ended.
+def of_exception(error: BaseException, step: int | None = None) -> Verdict:
+    """The verdict on an episode that an exception, or its cancellation, ended; ``step``: where a host that
+    crashed was called.
 
     One whose files the box refuses is as good as never begun: a resume plays it again.
     """
@@ -45,7 +46,9 @@ def of_exception(error: BaseException) -> Verdict:
     if (refused := box_failure(error)) is not None:
         return Verdict("cancelled", "cancelled", f"it could not go on: {advice(refused)}")
     if isinstance(error, HostFailure):
-        return Verdict("error", error.termination, str(error), "infra")
+        crashed = isinstance(error, HostCrashed) and not isinstance(error, HostUnreached)
+        place = f", at step {step}" if crashed and step is not None else ""
+        return Verdict("error", error.termination, f"{error}{place}", "infra")
     if isinstance(error, InfraError):
         return Verdict("error", error.termination, str(error), "infra")
     if isinstance(error, OSError):

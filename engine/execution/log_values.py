@@ -14,6 +14,8 @@ from engine.execution.canonical import UNENCODABLE, plain, simplified, type_name
 
 TEXT_LIMIT = 64 * 1024
 """Bytes of UTF-8 beyond which a text is an asset."""
+IMAGE_SIDE = 16
+"""Pixels that a side has at least, of an image on a port not typed IMAGE: MiniGrid's 7×7×3 is none."""
 
 Array = numpy.ndarray[Any, Any]
 
@@ -85,9 +87,9 @@ class LogValues:
 def _is_image(array: Array, image_port: bool) -> bool:
     if array.dtype != numpy.uint8 or array.size == 0:
         return False
-    if array.ndim == 3 and array.shape[2] == 3:
-        return True
-    return image_port and (array.ndim == 2 or (array.ndim == 3 and array.shape[2] == 4))
+    if image_port:
+        return array.ndim == 2 or (array.ndim == 3 and array.shape[2] in (3, 4))
+    return array.ndim == 3 and array.shape[2] == 3 and min(array.shape[:2]) >= IMAGE_SIDE
 
 
 def _summary(array: Array) -> dict[str, float | None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -121,7 +121,8 @@ class HostClient:
     """One caller's connection to a host. ``caller`` (``run/worker``) tells a batching server who sends.
     ``signals_told``: how many of the episode's signals the host has been told. ``within``: whose episodes
     these are, where others of other roots may use the host that are named alike. ``token``: of a host that
-    wants one; one that does not take it is not the one that was meant, and has done nothing.
+    wants one; one that does not take it is not the one that was meant, and has done nothing. ``end``: how the
+    process ended whose connection broke (``ended by signal SIGSEGV (11)``); empty where it did not end.
 
     Every method raises HostTimeout, HostCrashed (HostUnreached, where there is none) or HostBadReply where
     the host fails; from then on the client is dead and raises HostCrashed at once. What the nodeset's code
@@ -130,9 +131,18 @@ class HostClient:
 
     _idle_sec = 60.0  # far less than the server's: it is always us who close an idle connection
 
-    def __init__(self, url: str, caller: str, name: str = "", within: str = "", token: str = "") -> None:
+    def __init__(
+        self,
+        url: str,
+        caller: str,
+        name: str = "",
+        within: str = "",
+        token: str = "",
+        end: Callable[[], Awaitable[str]] | None = None,
+    ) -> None:
         self.name = name or url
         self._within = within
+        self._end = end
         caller = self._mine(caller)
         self.failure: HostFailure | None = None
         self.signals_told = 0
@@ -282,7 +292,8 @@ class HostClient:
             raise self._failed(HostUnreached, told, path) from error
         except (aiohttp.ClientError, OSError) as error:
             told = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise self._failed(HostCrashed, f"the connection broke: {told}", path) from error
+            end = await self._end() if self._end is not None else ""
+            raise self._failed(HostCrashed, f"the connection broke: {told}", path, end) from error
         if response.status == 401 and self._has_token:
             told = f"what answers at {self._address} does not take the token: it is another host"
             raise self._failed(HostUnreached, told, path)
@@ -299,9 +310,10 @@ class HostClient:
         except codec.NOT_A_MESSAGE as error:
             raise self._failed(HostBadReply, f"the answer cannot be understood: {error}", path) from error
 
-    def _failed(self, kind: type[HostFailure], why: str, path: str) -> HostFailure:
+    def _failed(self, kind: type[HostFailure], why: str, path: str, end: str = "") -> HostFailure:
         call = path.rpartition("/call/")[2]
-        self.failure = kind(f"{self.name}, {call}: {why}", self.name, call)
+        told = f"{self.name} {end} during {call}" if end else f"{self.name}, {call}: {why}"
+        self.failure = kind(told, self.name, call)
         return self.failure
 
     def _url(self, path: str) -> URL:

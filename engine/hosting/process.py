@@ -27,6 +27,7 @@ _SOCKET_PATH_LIMIT = 107
 _READY_LINE_LIMIT = 1 << 22
 _TAIL_BYTES = 1 << 16
 _TAIL_LINES = 20
+_CRASH_SETTLES_SEC = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +149,7 @@ class HostProcess:
 
     def connect(self, caller: str) -> HostClient:
         """A caller's connection to it."""
-        return HostClient(self.url, caller, self.spec.name, token=self.spec.token)
+        return HostClient(self.url, caller, self.spec.name, token=self.spec.token, end=self._end_of_crash)
 
     def move_to(self, socket: Path) -> None:
         """Answer there from now on, in place of whatever did; on the same file system. Raises OSError."""
@@ -172,6 +173,13 @@ class HostProcess:
         """Whether it ended by itself: a connection breaks before the end of its process can be seen."""
         await asyncio.wait([self._ended], timeout=seconds)
         return self._ended.done()
+
+    async def _end_of_crash(self) -> str:
+        """``ended by signal SIGSEGV (11)``; empty where it goes on."""
+        await self.ended_within(_CRASH_SETTLES_SEC)
+        cause = self.exit_cause()
+        how = {"signal": "ended by ", "exit": "ended with ", "killed:": "was "}.get(cause.split(" ")[0], "")
+        return how + cause
 
     async def kill(self, reason: str = "its run had no more use for it") -> None:
         """Kill it and everything that it started; returns when they are gone. ``reason``: for exit_cause."""

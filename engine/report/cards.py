@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from engine.control.look import folder_of, read_log
 from engine.control.reports import NotFoundError
@@ -44,6 +45,7 @@ def card(run: RunDir, row: EpisodeRow, strips: Strips, *, task: str, anchor: str
             heading(row, task, of),
             instruction(row),
             why(row, folder),
+            last_words(row, read_log(run, folder, follow=False)) if folder else None,
             strip,
             measures(row, of),
             scores(row),
@@ -88,15 +90,38 @@ def why(row: EpisodeRow, folder: Path | None) -> Html | None:
     return el("p", lines(found.text, LONGEST), cls="why", dir="auto") if found else None
 
 
+def last_words(row: EpisodeRow, log: Iterable[Mapping[str, Any]]) -> Html | None:
+    """Of an episode that failed in an environment of text: its last action, and what was last observed."""
+    if not is_fault(row):
+        return None
+    step, action, observed = 0, "", ""
+    for line in log:
+        taken, seen = _field(line, "inputs", "action"), _field(line, "outputs", "observation")
+        if isinstance(taken, str):
+            step, action = line.get("step", 0), taken
+        if isinstance(seen, str):
+            observed = seen
+    if not observed.strip():
+        return None
+    asked = el("p", f"step {step} · ", lines(action, LONGEST), dir="auto") if action else None
+    return el("div", asked, el("pre", lines(observed, LONGEST), dir="auto"), cls="words")
+
+
+def _field(line: Mapping[str, Any], side: str, port: str) -> Any:
+    found = line.get(side)
+    return found.get(port) if isinstance(found, Mapping) else None
+
+
 def measures(row: EpisodeRow, of: str) -> Html | None:
-    """Its metrics, as the row has them."""
+    """Its metrics, as the row has them; of an episode that did not complete they are in no mean."""
     if not row.metrics:
         return None
     chips = [
         el("span", f"{name} ", figure(value, f"{of}/metrics{pointer(name)}"), cls="chip")
         for name, value in row.metrics.items()
     ]
-    return el("p", *chips, cls="chips")
+    counted = row.status == "completed"
+    return el("p", *chips, None if counted else el("span", "not counted", cls="note"), cls="chips")
 
 
 def scores(row: EpisodeRow) -> Html | None:

@@ -59,7 +59,7 @@ def caption_of(frame: Frame) -> str:
     if frame.action is not None:
         named = "" if isinstance(frame.action, str) else "action "
         parts.append(named + in_short(frame.action))
-    if frame.reward:
+    if frame.reward is not None:
         parts.append(f"reward {number(frame.reward)}")
     return " · ".join(parts)
 

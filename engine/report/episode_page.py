@@ -41,8 +41,9 @@ def _pieces(content: EpisodeContent, folder: Path) -> Iterator[Html]:
     )
     why = cards.why(row, folder)
     strip = strips.strip(folder, lambda: content.log)
-    if why or strip:
-        yield section("What happened", why, strip, name="frames")
+    words = cards.last_words(row, content.log)
+    if why or words or strip:
+        yield section("What happened", why, words, strip, name="frames")
     if row.metrics:
         yield section("Metrics", cards.measures(row, of), name="metrics")
     if row.scores:

@@ -118,4 +118,7 @@ def _text(row: EpisodeRow) -> Html | None:
 
 def _metric(row: EpisodeRow, name: str, of: str) -> Child:
     """Empty where the episode has none of this name."""
-    return figure(row.metrics[name], f"{of}/metrics{pointer(name)}") if name in row.metrics else None
+    if name not in row.metrics:
+        return None
+    told = figure(row.metrics[name], f"{of}/metrics{pointer(name)}")
+    return told if row.status == "completed" else el("span", told, cls="note", title="not counted")

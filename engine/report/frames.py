@@ -14,6 +14,7 @@ from engine.store.assets import Asset, assets_of
 
 MOST_VALUES, MOST_BYTES = 32, 4096
 """Of an action that is read from its file."""
+HOW_TO_KEEP = "where its environment has a selector frames, --select frames=render keeps them"
 _USUAL = "rgb"
 """The port that goes before others of the same node."""
 _ENVIRONMENT, _TOOL, _PASSED_ON = range(3)
@@ -82,7 +83,7 @@ def choose(streams: Sequence[Stream], node: str | None, port: str | None, episod
     NotFoundError where the episode has no images, or none of those; it names those that there are.
     """
     if not streams:
-        raise NotFoundError(f"{episode} has no frames: no node of its log gave an image")
+        raise NotFoundError(f"{episode} has no frames: no node of its log gave an image; {HOW_TO_KEEP}")
     wanted = [
         stream
         for stream in streams

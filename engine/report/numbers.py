@@ -18,7 +18,6 @@ from engine.statistics.tables import TaskTable
 from engine.store.outcomes import outcome_of
 from engine.store.records import EpisodeRow, MetricStats, SummaryHead
 from engine.store.scoring_tally import not_judged_in_words, use_in_words
-from engine.store.task_names import task_names
 
 NUMBERS = (1, 2, 3, 4)
 LONGEST = 400
@@ -115,22 +114,23 @@ def _nonfinite(summary: SummaryHead) -> Html | None:
 
 
 def tasks(found: TaskTable, summary: SummaryHead) -> Html:
-    """The headline's metric by task."""
+    """The headline's metric by task, or by scene."""
     rows: list[Sequence[Child]] = []
-    names = task_names(line.task for line in found.tasks)
+    names = found.names()
+    means = summary.aggregate_by_task if found.by == "task" else {}
     for at, line in enumerate(found.tasks):
         cells = _cells(line.estimate, f"results#/tasks/tasks/{at}/estimate")
-        mean = summary.aggregate_by_task.get(line.task, {}).get(found.metric)
+        mean = means.get(line.task, {}).get(found.metric)
         if mean is not None:
             cells[0] = figure(mean, f"summary.json#/aggregate_by_task{pointer(line.task, found.metric)}")
         rows.append([el("bdi", names[line.task]), *cells, lacking(line.missing)])
     for told, name, estimate in (
         ("every episode alike", "pooled", found.pooled),
-        ("every task alike", "macro", found.macro),
+        (f"every {found.by} alike", "macro", found.macro),
     ):
         rows.append([el("em", told), *_cells(estimate, f"results#/tasks/{name}"), None])
-    header = ["task", labelled(found.metric), "95 % interval", "n", "without it"]
-    return section("By task", table(header, rows, (1, 2, 3)), name="tasks")
+    header = [found.by, labelled(found.metric), "95 % interval", "n", "without it"]
+    return section(f"By {found.by}", table(header, rows, (1, 2, 3)), name="tasks")
 
 
 def repeats(found: Repeats) -> Html:

@@ -12,6 +12,7 @@ from engine.report.cards import card, chosen
 from engine.report.comparing import comparison
 from engine.report.content import RunContent
 from engine.report.episodes import episodes, errors, listed
+from engine.report.frames import HOW_TO_KEEP
 from engine.report.lanes import lanes
 from engine.report.markup import TAIL, Child, Html, el, head, lines
 from engine.report.provenance import provenance, regimes
@@ -56,6 +57,8 @@ def _pieces(content: RunContent, compared: CompareReport | None) -> Iterator[Htm
     if strips.left_out:
         left = f"The frames of {count(strips.left_out, 'further episode')} would make this page too large."
         yield el("p", left, cls="note")
+    elif strips.without and not strips.given:
+        yield el("p", f"No frames: {HOW_TO_KEEP}.", cls="note")
     yield episodes(rows, anchors, cards, tasks)
     yield provenance(report)
     yield TAIL

@@ -16,19 +16,21 @@ Lines = Iterable[Mapping[str, Any]]
 
 class Strips:
     """Makes strips of at most ``frames`` images each until ``budget`` bytes of the page are taken; from then
-    on there are none, and ``left_out`` counts them."""
+    on there are none, and ``left_out`` counts them. ``given`` and ``without`` count the episodes that
+    got one and those that have no frames."""
 
     def __init__(self, environment: str | None, frames: int, budget: int) -> None:
         self._environment = environment
         self._frames = frames
         self._left = budget
-        self.left_out = 0
+        self.left_out = self.given = self.without = 0
 
     def strip(self, folder: Path, read: Callable[[], Lines]) -> Html | None:
         """The strip of an episode's folder, whose log ``read`` reads from the start; None where it has no
         frames, or none is left to give."""
         streams = streams_of(read(), folder, self._environment)
         if not streams:
+            self.without += 1
             return None
         if self._left <= 0:
             self.left_out += 1
@@ -43,6 +45,7 @@ class Strips:
             image = void("img", src=data_uri(data), alt=caption, width=width, height=height)
             figures.append(el("figure", image, el("figcaption", caption)))
             self._left -= len(figures[-1])
+        self.given += bool(figures)
         return el("div", *figures, cls="strip") if figures else None
 
 

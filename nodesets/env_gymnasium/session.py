@@ -13,6 +13,7 @@ from .making import Maker
 from .values import to_action
 
 METRICS = ("return", "success", "length", "terminated", "truncated")
+_REWARD_THE_GOAL_ALONE = ("minigrid", "gym_minigrid")
 
 
 class Episode:
@@ -55,23 +56,28 @@ class Episode:
     def metrics(self) -> dict[str, float]:
         """``return`` is the undiscounted sum of rewards, ``length`` the steps; the others are 0 or 1.
 
-        ``success`` is the environment's own ``is_success`` or ``success`` in its last info; else, where its
-        spec has a ``reward_threshold``, return >= threshold; else return > 0.
+        ``success`` is there only where it is defined: it is the environment's own ``is_success`` or
+        ``success`` in its last info; else, where its spec has a ``reward_threshold``, return >= threshold;
+        else, in MiniGrid and BabyAI, which reward nothing but the goal, return > 0.
         """
+        success = self._success()
         return {
             "return": self.total,
-            "success": float(self._success()),
+            **({} if success is None else {"success": float(success)}),
             "length": float(self.steps),
             "terminated": float(self.terminated),
             "truncated": float(self.truncated),
         }
 
-    def _success(self) -> bool:
+    def _success(self) -> bool | None:
         for flag in ("is_success", "success"):
             if flag in self.info:
                 return bool(self.info[flag])
         threshold = getattr(getattr(self.adapter.env, "spec", None), "reward_threshold", None)
-        return self.total > 0 if threshold is None else self.total >= threshold
+        if threshold is not None:
+            return bool(self.total >= threshold)
+        package = type(self.adapter.bare).__module__.partition(".")[0]
+        return self.total > 0 if package in _REWARD_THE_GOAL_ALONE else None
 
     def _instruction(self) -> str:
         for name in ("mission", "instruction"):

@@ -106,14 +106,18 @@ class Render(SessionTool):
 
 
 class Evaluate(SessionTool):
-    """The episode's metrics so far: return, success, length, terminated, truncated."""
+    """The episode's metrics so far: return, length, terminated, truncated; success where it is defined."""
 
     node_type = "env_gymnasium__evaluate"
     display_name = "Gym: Evaluate"
-    description = "Return, success, length, terminated and truncated of the episode"
+    description = "Return, length, terminated and truncated of the episode; success where it is defined"
     input_ports = [PortDef("trigger", "ANY")]
-    output_ports = [PortDef("metrics", "METRICS"), PortDef("success", "BOOL")]
+    output_ports = [
+        PortDef("metrics", "METRICS"),
+        PortDef("success", "BOOL", "only where the environment defines it", optional=True),
+    ]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
         metrics = self.session.current().metrics()
-        return {"metrics": metrics, "success": bool(metrics["success"])}
+        told = {"success": bool(metrics["success"])} if "success" in metrics else {}
+        return {"metrics": metrics, **told}

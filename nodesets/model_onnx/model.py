@@ -8,10 +8,12 @@ from typing import Any, Mapping, NamedTuple
 import numpy as np
 import onnxruntime
 
+from engine.components import WrongChoice
+
 _DTYPES = {"float": "float32", "double": "float64"}
 
 
-class ModelFileError(Exception):
+class ModelFileError(WrongChoice):
     """A model cannot be loaded; the message names the file and what is wrong with it."""
 
 

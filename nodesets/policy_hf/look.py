@@ -26,7 +26,7 @@ class Look(HFTool):
     default_config = dict(SHARED_CONFIG)
 
     async def initialize(self) -> None:
-        """Load the model. ModelFileError or ValueError say what is wrong with the config."""
+        """Load the model. WrongChoice says what is wrong with the config."""
         from transformers import AutoImageProcessor, AutoModelForImageClassification
 
         from .loading import load

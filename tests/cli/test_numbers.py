@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from engine.store.records import EarlyStop, EpisodeRow, SummaryConfig
 from tests.cli.conftest import Shell
 from tests.fakes.finished_runs import fake_row, make_run
@@ -86,6 +88,23 @@ def test_tasks_with_the_mean_over_episodes_and_over_tasks(shell: Shell, root: Pa
     assert "every task alike 0.500 [0.000, 1.000]" in starts
 
 
+@pytest.mark.parametrize(("scenes", "told"), [(1, False), (2, True), (100, True), (101, False)])
+def test_scenes_stand_for_tasks_where_there_is_one_task(
+    shell: Shell, root: Path, scenes: int, told: bool
+) -> None:
+    rows = [fake_row(i, scene_id=f"task-v{i % scenes}", metrics={"success": 1.0}) for i in range(102)]
+    make_run(root, rows=rows)
+    lines = [line.split() for line in shell("show", "last").out.splitlines()]
+    assert (["success", "by", "scene"] in [line[:3] for line in lines]) == told
+    assert (["every", "scene", "alike"] in [line[:3] for line in lines]) == told
+    assert ("task-v0" in [line[0] for line in lines if line]) == told
+
+
+def test_a_scene_for_each_episode_is_no_table(shell: Shell, root: Path) -> None:
+    make_run(root, rows=[fake_row(i, scene_id=f"house {i}") for i in range(24)])
+    assert "by scene" not in shell("show", "last").out
+
+
 def test_another_metric_is_told_first_where_it_was_measured(shell: Shell, root: Path) -> None:
     make_run(root, rows=[fake_row(i, metrics={"success": 1.0, "spl": 0.5}) for i in range(4)])
     assert shell("show", "last", "--metric", "spl").out.startswith("spl 0.500")
@@ -119,3 +138,10 @@ def test_pass_rates_of_repeats(shell: Shell, root: Path) -> None:
     assert [rates[k][1] for k in "12"] == ["0.625", "0.750"]
     assert [rates[k][4] for k in "12"] == ["0.625", "0.500"]
     assert "4 episodes with 2 tries each; 1 passed only sometimes" in " ".join(said.split())
+
+
+def test_what_an_errored_episode_measured_stands_in_parentheses(shell: Shell, root: Path) -> None:
+    crashed = fake_row(1, status="error", error_class="infra", error="gone", metrics={"success": 1.0})
+    make_run(root, rows=[fake_row(0, metrics={"success": 1.0}), crashed])
+    said = shell("episodes", "last").out
+    assert (said.count("(1.000)"), said.count("1.000")) == (1, 2)

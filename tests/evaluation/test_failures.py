@@ -44,10 +44,30 @@ class Case:
     stderr: str = ""
 
 
+CALLED = "during env_faulty__step_discrete"
 FATAL = [
-    Case("exit", "env_crash", "infra", "env_faulty__step_discrete", "exit code 1", "about to exit"),
-    Case("segv", "env_crash", "infra", "env_faulty__step_discrete", "signal SIGSEGV (11)"),
-    Case("kill", "env_crash", "infra", "env_faulty__step_discrete", "signal SIGKILL (9)"),
+    Case(
+        "exit",
+        "env_crash",
+        "infra",
+        f"ended with exit code 1 {CALLED}, at step 1",
+        "exit code 1",
+        "about to exit",
+    ),
+    Case(
+        "segv",
+        "env_crash",
+        "infra",
+        f"env_faulty ended by signal SIGSEGV (11) {CALLED}, at step 1",
+        "signal SIGSEGV (11)",
+    ),
+    Case(
+        "kill",
+        "env_crash",
+        "infra",
+        f"env_faulty ended by signal SIGKILL (9) {CALLED}, at step 1",
+        "signal SIGKILL (9)",
+    ),
     Case("hang_step", "timeout", "infra", "no answer within 2 s", "killed"),
     Case("hang_reset", "timeout", "infra", "no answer within", "killed"),
     Case("late", "timeout", "infra", "no answer within 2 s", "killed"),
@@ -83,6 +103,8 @@ def test_what_an_episode_had_before_its_host_died_is_kept(root: Path) -> None:
     folder = run.episodes / "ep0001"
     lines = [json.loads(line) for line in (folder / "log.jsonl").read_bytes().splitlines()]
     assert [line["node_id"] for line in lines if line["node_id"] == "step" and not line["error"]] == ["step"]
+    told = f"env_faulty ended by signal SIGKILL (9) {CALLED}"
+    assert told in [line["error"] for line in lines if line["node_id"] == "step"]
     assert rows_of(run)[STRUCK].step_count == 1
     assert rows_of(run)[STRUCK].instruction == "walk"
 

@@ -123,7 +123,7 @@ def test_a_separator_within_a_text_ends_no_line(tmp_path):
     assert len(written(tmp_path, fired(outputs={"y": "a\u2028b\x85c\nd"}))) == 1
 
 
-def rgb(seed=0, size=8):
+def rgb(seed=0, size=16):
     return numpy.random.default_rng(seed).integers(0, 256, (size, size, 3), dtype=numpy.uint8)
 
 
@@ -132,7 +132,7 @@ def test_an_image_is_a_png_named_by_step_node_and_port(tmp_path):
     (line,) = written(tmp_path, fired(step=12, node="env/step 1", outputs={"y": image}))
     assert line["outputs"]["y"] == {
         "$asset": "assets/12_env-step-1_y.png",
-        "shape": [8, 8, 3],
+        "shape": [16, 16, 3],
         "dtype": "uint8",
     }
     assert numpy.array_equal(numpy.array(Image.open(tmp_path / line["outputs"]["y"]["$asset"])), image)
@@ -180,7 +180,10 @@ def test_an_array_that_is_written_again_is_stored_as_it_was(tmp_path):
 @pytest.mark.parametrize(
     ("array", "wire_type", "kept"),
     [
-        (numpy.zeros((4, 5, 3), "u1"), "ANY", True),
+        (numpy.zeros((16, 20, 3), "u1"), "ANY", True),
+        (numpy.zeros((7, 7, 3), "u1"), "ANY", False),
+        (numpy.zeros((200, 15, 3), "u1"), "ANY", False),
+        (numpy.zeros((7, 7, 3), "u1"), "IMAGE", True),
         (numpy.zeros((4, 5, 3), "f4"), "IMAGE", False),
         (numpy.zeros((4, 5), "u1"), "IMAGE", True),
         (numpy.zeros((4, 5, 4), "u1"), "LIST[IMAGE]", True),

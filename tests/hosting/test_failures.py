@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -18,20 +19,20 @@ Start = Callable[..., Awaitable[Host]]
 @pytest.mark.parametrize(
     ("fault", "cause"),
     [
-        ("exits", "exit code 1"),
-        ("segfaults", "signal SIGSEGV (11)"),
-        ("is killed", "signal SIGKILL (9)"),
+        ("exits", "ended with exit code 1"),
+        ("segfaults", "ended by signal SIGSEGV (11)"),
+        ("is killed", "ended by signal SIGKILL (9)"),
     ],
 )
 async def test_a_host_that_ends_in_a_call_has_crashed_and_its_cause_is_known(
     start: Start, fault: str, cause: str
 ) -> None:
     host = await start()
-    with pytest.raises(HostCrashed, match="zoo, zoo__do: the connection broke") as caught:
+    with pytest.raises(HostCrashed, match=re.escape(f"zoo {cause} during zoo__do")) as caught:
         await host.do(fault)
     assert caught.value.call == "zoo__do"
     await host.process.kill()
-    assert host.process.exit_cause() == cause
+    assert cause.endswith(host.process.exit_cause())
     with pytest.raises(HostCrashed, match="zoo failed before"):
         await host.do("echo", value=1)
 

@@ -73,11 +73,32 @@ async def test_ends_of_five_and_four_values(
     metrics = await player.episode("random_action", 1, env_id=FAKES + fake)
     assert metrics == {
         "return": 0.5 * LAST,
-        "success": 1.0,
         "length": LAST,
         "terminated": terminated,
         "truncated": truncated,
     }
+
+
+@pytest.mark.parametrize(
+    ("env_id", "defined"),
+    [
+        (FAKES + "NewApi", False),
+        ("Pendulum-v1", False),
+        ("CliffWalking-v1", False),
+        ("CartPole-v1", True),
+        ("FrozenLake-v1", True),
+        ("Taxi-v4", True),
+        ("BabyAI-GoToLocal-v0", True),
+        ("MiniGrid-Empty-5x5-v0", True),
+        ("minigrid.envs:EmptyEnv", True),
+    ],
+)
+async def test_success_is_told_only_where_it_is_defined(player: Player, env_id: str, defined: bool) -> None:
+    """A return above 0 is no success, in an environment that says nothing of one."""
+    await player.choose(env_id=env_id)
+    await player.fire("reset")
+    told = await player.fire("evaluate", trigger=None)
+    assert ("success" in told, "success" in told["metrics"]) == (defined, defined)
 
 
 async def test_text_environment_with_nothing_but_reset_and_step(player: Player) -> None:

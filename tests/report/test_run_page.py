@@ -15,7 +15,7 @@ from engine.store.outcomes import EPISODE_OUTCOMES
 from engine.store.records import EpisodeRow
 from engine.store.scores import Measured
 from tests.cli.conftest import Shell
-from tests.fakes.finished_runs import fake_row, make_run
+from tests.fakes.finished_runs import fake_line, fake_row, make_run
 from tests.report.filmed import filmed_run
 
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(1)>\x1b[31m\u202e\u2066\0\x85"
@@ -63,6 +63,12 @@ def report(shell: Shell, *words: str) -> Page:
     said = shell("report", "last", *words, "-o", "-")
     assert said.code == 0, said.err
     return Page(said.out)
+
+
+def test_a_run_without_frames_says_once_how_to_have_them(shell: Shell, root: Path) -> None:
+    kept = "No frames: where its environment has a selector frames, --select frames=render keeps them."
+    make_run(root, rows=[fake_row(0), fake_row(1)])
+    assert report(shell).text.count(kept) == 1
 
 
 def test_no_text_is_markup_and_nothing_is_loaded(shell: Shell, root: Path) -> None:
@@ -218,6 +224,14 @@ def test_a_task_that_is_its_selectors_has_a_name_that_reads(shell: Shell, root: 
     assert "{" not in told
 
 
+def test_scenes_stand_for_tasks_where_there_is_one_task(shell: Shell, root: Path) -> None:
+    make_run(root, rows=[fake_row(at, scene_id=f"task-v{at % 2}") for at in range(4)])
+    told = report(shell).texts["tasks"]
+    assert told.startswith("By scene")
+    assert "task-v1" in told
+    assert "every scene alike" in told
+
+
 def test_tasks_repeats_and_scores_have_their_tables(shell: Shell, root: Path) -> None:
     rows = [
         fake_row(
@@ -332,3 +346,20 @@ def test_a_page_is_not_replaced_unless_asked_for(
     assert "--force replaces it" in said.err
     assert shell("report", "last", "--force").code == 0
     assert (tmp_path / f"{run.run_id}.html").read_bytes() == before
+
+
+def test_a_failed_episode_of_text_shows_its_last_command_and_what_came_of_it() -> None:
+    log = [
+        fake_line(0, "reset", outputs={"observation": "You are in a kitchen."}),
+        fake_line(4, "step", inputs={"action": "open <door>"}, outputs={"observation": "It is locked."}),
+        fake_line(5, "step", inputs={"action": "go north"}, outputs=None),
+    ]
+    failed = fake_row(0, status="error", error_class="infra", error="gone", metrics={"success": 1.0})
+    told = str(cards.last_words(failed, log))
+    assert "step 5" in told
+    assert "go north" in told
+    assert "It is locked." in told
+    assert cards.last_words(fake_row(0, metrics={"success": 1.0}), log) is None
+    assert cards.last_words(failed, [fake_line(0, "step", outputs={"observation": {"image": 1}})]) is None
+    assert "not counted" in str(cards.measures(failed, "x"))
+    assert "not counted" not in str(cards.measures(fake_row(0), "x"))

@@ -37,6 +37,25 @@ def test_pooled_counts_episodes_and_macro_counts_tasks():
     assert table.pooled == aggregate(rows).stats["success"]
 
 
+def test_a_table_by_scene_counts_an_episode_once_under_its_last_scene():
+    row = {"success": 1.0}
+    rows = [
+        Row(0, {}, status="error"),
+        Row(0, row, scene_id="flat"),
+        Row(1, {"success": 0.0}, scene_id="house"),
+        Row(2, row, scene_id="house"),
+        Row(3, {}, status="error"),
+    ]
+    table = task_table(rows, "success", by="scene")
+    assert [(line.task, line.estimate and line.estimate.mean) for line in table.tasks] == [
+        ("", None),
+        ("flat", 1.0),
+        ("house", 0.5),
+    ]
+    assert list(table.names().values()) == ["no scene named", "flat", "house"]
+    assert (table.pooled.n, table.macro.mean, table.missing.planned) == (3, 0.75, 4)
+
+
 def test_a_task_of_which_nothing_was_measured_is_shown_and_in_no_mean():
     rows = [
         *rows_of(pick=[1, 0]),

@@ -75,6 +75,20 @@ def test_tasks_have_their_own_counts_and_two_means_below() -> None:
     assert any(line.startswith("every task alike") for line in lines)
 
 
+def test_a_table_by_scene_is_titled_so() -> None:
+    rows = [fake_row(at, scene_id=f"task-v{at % 2}", metrics={"success": 1.0}) for at in range(4)]
+    found = Results(
+        headline=headline(rows, "success", 4),
+        metrics=aggregate(rows).stats,
+        tasks=task_table(rows, "success", by="scene"),
+    )
+    starts = [line.split("  ")[0].strip() for line in drawn(found)]
+    assert {"task-v0", "task-v1", "every scene alike"} <= {" ".join(one.split()[:3]) for one in starts} | {
+        one.split()[0] for one in starts if one
+    }
+    assert any(line.startswith("success by scene") for line in drawn(found))
+
+
 def test_repeats_have_their_pass_rates() -> None:
     lines = drawn(results(repeated()))
     at = next(place for place, line in enumerate(lines) if line.startswith("19 episodes, 3 tries each"))

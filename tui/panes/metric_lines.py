@@ -14,7 +14,6 @@ from engine.statistics.intervals import Estimate, Interval
 from engine.statistics.missingness import Missingness
 from engine.statistics.repeats import Repeats
 from engine.statistics.tables import TaskTable
-from engine.store.task_names import task_names
 from tui.drawing import Drawing, Piece, fit
 from tui.widgets.drawn import Line
 from tui.widgets.wrapping import wrapped
@@ -130,8 +129,8 @@ def _metrics(drawing: Drawing, results: Results, width: int, *, withheld: bool) 
 
 
 def _tasks(drawing: Drawing, table: TaskTable, width: int, *, withheld: bool) -> list[Line]:
-    heading = f"{labelled(table.metric)} by task"
-    called = task_names(line.task for line in table.tasks)
+    heading = f"{labelled(table.metric)} by {table.by}"
+    called = table.names()
     names = [heading, "every episode alike", *called.values()]
     label, shown_counts, room = _columns(names, 3, width)
     counted = ["n ok", "error", "unm."][:shown_counts]
@@ -145,7 +144,7 @@ def _tasks(drawing: Drawing, table: TaskTable, width: int, *, withheld: bool) ->
             _row(drawing, fit(called[line.task], label, cut=drawing.glyphs.cut), shown, counts, room)
         )
     if not withheld:
-        for name, found in (("every episode alike", table.pooled), ("every task alike", table.macro)):
+        for name, found in (("every episode alike", table.pooled), (f"every {table.by} alike", table.macro)):
             count = [f"{found.n}" if found else "", "", ""][:shown_counts]
             lines.append(_row(drawing, fit(name, label), found, count, room, strong=True))
     return lines

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 @click.pass_obj
 def command(app: App, /, *, run: str, failed: bool, as_json: bool) -> None:
-    """List the finished episodes of RUN, in index order."""
+    """List the finished episodes of RUN, in index order.
+
+    What an episode has measured that did not complete counts in no mean, and stands in parentheses.
+    """
     rows = [row for row in app.control.episodes(run) if not failed or has_failed(row)]
     if as_json:
         put_json(rows)
@@ -63,6 +66,11 @@ def _cells(row: EpisodeRow, metrics: list[str], tasks: dict[str, str], scored: b
         row.termination,
         str(row.step_count),
         f"{row.elapsed_sec:.1f}",
-        *(number(row.measures.get(name)) for name in metrics),
+        *(_measure(row, name) for name in metrics),
         f"{row.error_class or 'error'}: {row.error}" if row.error else row.instruction,
     ]
+
+
+def _measure(row: EpisodeRow, name: str) -> str:
+    told = number(row.measures.get(name))
+    return told if row.status == "completed" or row.measures.get(name) is None else f"({told})"
