@@ -68,7 +68,8 @@ class Unit:
         job = self._clerk.look(self.comment)
         if job is not None and not is_over(job.state):
             self._over_since = None
-            return Standing("waits", reason_of(job)) if job.state in WAITS else Standing("runs")
+            waits = job.state in WAITS and self._claim() != "shim"  # it may have begun since the last look
+            return Standing("waits", reason_of(job)) if waits else Standing("runs")
         claim = self._claim()
         if claim == "void":
             lost = job is None or job.state in BOX_FAILED
@@ -80,12 +81,7 @@ class Unit:
 
     def _done(self) -> Standing:
         job = self._clerk.look(self.comment)
-        if (
-            job is None
-            or job.state in WAITS
-            or is_over(job.state)
-            or self._has(self.attempt.path, "exit.json")
-        ):
+        if job is None or is_over(job.state) or self._has(self.attempt.path, "exit.json"):
             return Standing("ended")
         now = time.monotonic()
         self._done_since = now if self._done_since is None else self._done_since
