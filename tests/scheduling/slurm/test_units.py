@@ -88,6 +88,7 @@ def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
         ("done shim COMPLETED", "ended", "ended", "ended"),
         ("done shim exit RUNNING", "ended", "ended", "ended"),
         ("done shim RUNNING", "runs", "lingers", "runs"),
+        ("done shim PENDING", "runs", "lingers", "runs"),  # Slurm was asked before it began
         ("done refused", "ended", "ended", "ended"),
         # Then that it was refused, then how its own processes ended.
         ("refused", "refused", "refused", "refused"),
@@ -98,6 +99,7 @@ def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Case:
         ("REQUEUE_HOLD", "waits", "waits", "waits"),
         ("RUNNING", "runs", "runs", "runs"),
         ("shim RUNNING", "runs", "runs", "runs"),
+        ("shim PENDING", "runs", "runs", "runs"),  # it has begun since
         ("shim RUNNING silent", "runs", "runs", "runs"),
         ("shim SUSPENDED", "runs", "runs", "runs"),
         ("shim SOMETHING_NEW", "runs", "runs", "runs"),
