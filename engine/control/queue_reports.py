@@ -7,7 +7,8 @@ from typing import Any, Literal
 import msgspec
 
 from engine.scheduling.need import Priority
-from engine.store.records import ClusterNote, JobKind, RunStatus
+from engine.store.cluster_note import ClusterNote
+from engine.store.records import JobKind, RunStatus
 
 
 class QueuedRun(msgspec.Struct, kw_only=True):

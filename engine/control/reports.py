@@ -9,10 +9,10 @@ import msgspec
 from engine.graph.model import Problem
 from engine.scheduling.need import Priority
 from engine.statistics.budget import ERROR_BUDGET, headline_metric
+from engine.store.cluster_note import ClusterNote
 from engine.store.environment_record import EnvironmentRecord
 from engine.store.records import (
     VERDICT,
-    ClusterNote,
     Determinism,
     EvalRequest,
     MetricStats,

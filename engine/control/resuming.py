@@ -11,8 +11,9 @@ from engine.control.mending import NO_SPEC, job_of, last_process, summary_of
 from engine.control.reports import ConflictError, ControlError, StillAliveError
 from engine.scheduling.reasons import duration
 from engine.store.atomic import write_bytes, write_json
+from engine.store.cluster_note import ClusterNote
 from engine.store.process_identity import identity, is_alive, is_here
-from engine.store.records import ClusterNote, Job, Spec, Summary, now_iso
+from engine.store.records import Job, Spec, Summary, now_iso
 from engine.store.rundir import RunDir, RunDirError
 from engine.store.runs import read_rows, view_run
 

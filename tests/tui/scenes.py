@@ -18,8 +18,9 @@ from engine.control.queue_reports import ForeignProcess
 from engine.control.reports import CheckReport, ControlError, RefusedError
 from engine.graph.model import Problem
 from engine.store.atomic import write_json
+from engine.store.cluster_note import ClusterNote
 from engine.store.process_identity import identity
-from engine.store.records import ClusterNote, EpisodeRow, Job, Progress, WorkerProgress
+from engine.store.records import EpisodeRow, Job, Progress, WorkerProgress
 from engine.store.rundir import RunDir
 from tests.fakes.clock import START, FakeClock
 from tests.fakes.control import FakeControl, busy_control, busy_workers, fake_report, mixed_rows, moment

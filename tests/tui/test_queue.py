@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine.control.queue_reports import QueueReport
-from engine.store.records import ClusterNote
+from engine.store.cluster_note import ClusterNote
 from tests.fakes.fake_control import admitted
 from tests.tui.scenes import clustered
 from tests.tui.screen import centre, settled, text_of, until_seen

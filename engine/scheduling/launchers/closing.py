@@ -102,6 +102,11 @@ def queue_again(run: RunDir, job: Job, why: str = "") -> None:
             write_json(run.summary, summary)
 
 
+def mark_of(job: Job) -> str:
+    """By which the processes of its attempt are known."""
+    return f"{job.run_id}/{job.attempt}/{job.token}"
+
+
 def renew(job: Job) -> None:
     """Make it that of the next attempt."""
     job.attempt += 1

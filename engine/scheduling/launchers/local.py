@@ -84,14 +84,14 @@ class LocalLauncher:
                 attempt,
                 [sys.executable, "-m", closing.RUN_PROCESS, "--run-dir", str(run.path)],
                 graces=self._graces,
-                mark=_mark(record),
+                mark=closing.mark_of(record),
                 cwd=self._root,
                 environment=cards_environment(start.run.visible),
             )
         except (OSError, LaunchError):
             closing.queue_again(run, record)
             raise
-        self._trees[job.run_id] = tree = Tree(attempt, _mark(record), self._graces, spawned)
+        self._trees[job.run_id] = tree = Tree(attempt, closing.mark_of(record), self._graces, spawned)
         _note_shim(run, record, tree)
 
     def stop_run(self, run_id: str, why: str, grace_sec: float | None = None) -> None:
@@ -212,7 +212,7 @@ class LocalLauncher:
         unclaimed = attempt.read_shim() is None
         if unclaimed and (record is None or record.state == "queued" or run.is_done()):
             return None
-        return Tree(attempt, _mark(record) if record else "", self._graces)
+        return Tree(attempt, closing.mark_of(record) if record else "", self._graces)
 
     def _read_job(self, run: RunDir) -> Job | None:
         """With the intent that could not be written. None where it cannot be read."""
@@ -248,10 +248,6 @@ class LocalLauncher:
 
 def _attempt(run: RunDir, record: Job) -> Attempt:
     return Attempt.of(run.path, record.attempt)
-
-
-def _mark(record: Job) -> str:
-    return f"{record.run_id}/{record.attempt}/{record.token}"
 
 
 def _next_attempt(run: RunDir, record: Job) -> Attempt:

@@ -19,6 +19,7 @@ from engine.components.errors import HostFailure
 from engine.hosting.borrowed import BorrowedServer
 from engine.hosting.client import HostClient
 from engine.hosting.leases import STALE_SEC, holder, living
+from engine.scheduling.launchers.closing import mark_of
 from engine.scheduling.launchers.slurm.clerk import Clerk
 from engine.scheduling.launchers.slurm.commands import Slurm
 from engine.scheduling.launchers.slurm.script import JobScript
@@ -28,7 +29,7 @@ from engine.scheduling.launchers.slurm.servers import (
     cluster_folder,
     cluster_key,
 )
-from engine.scheduling.launchers.slurm.units import comment_of, mark_of
+from engine.scheduling.launchers.slurm.units import comment_of
 from engine.scheduling.launching import LaunchError, NotNowError
 from engine.scheduling.starts import JobAsk
 from engine.store.atomic import write_json

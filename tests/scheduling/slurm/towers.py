@@ -12,7 +12,8 @@ import psutil
 from engine.control.queue_reports import QueuedRun, RunningRun
 from engine.control.reports import RunReport, StartRequest
 from engine.store.attempts import MARK, Attempt
-from engine.store.records import ClusterNote, EpisodeRow
+from engine.store.cluster_note import ClusterNote
+from engine.store.records import EpisodeRow
 from engine.store.rundir import RunDir, runs_folder
 from engine.store.runs import read_rows
 from engine.store.settings import Admission

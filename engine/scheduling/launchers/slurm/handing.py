@@ -13,19 +13,19 @@ import msgspec
 from engine.scheduling.jobs import QueuedJob
 from engine.scheduling.launchers import closing
 from engine.scheduling.launchers.slurm.clerk import Clerk
-from engine.scheduling.launchers.slurm.script import JobScript
-from engine.scheduling.launchers.slurm.units import Unit, mark_of
+from engine.scheduling.launchers.slurm.script import SCRIPT, JobScript
+from engine.scheduling.launchers.slurm.units import Unit
 from engine.scheduling.starts import ClusterAsk, Start
 from engine.store.atomic import write_bytes, write_json
 from engine.store.attempts import Attempt
+from engine.store.cluster_note import ClusterNote
 from engine.store.pending import pending_summary
-from engine.store.records import ClusterNote, Job, now_iso
+from engine.store.records import Job, now_iso
 from engine.store.rundir import RunDir
 from engine.store.settings import Settings
 
 log = logging.getLogger(__name__)
 
-SCRIPT = "job.sh"
 _DEPENDS = re.compile(r"^#SBATCH --dependency=.*\n", re.MULTILINE)
 
 
@@ -46,7 +46,7 @@ class Handing:
             attempt=unit.attempt,
             name=job.run_id if number is None else f"{job.run_id}.{number}",
             comment=unit.comment,
-            mark=mark_of(job),
+            mark=closing.mark_of(job),
             partition=ask.partition,
             ask=ask.run,
             root=self._root,
@@ -60,13 +60,13 @@ class Handing:
         """A new attempt in place of one that the cluster lost before it had begun; ``job`` comes
         to be of that. Its script is the same, but for the jobs that it waited for: the run waits itself."""
         script = (unit.attempt.path / SCRIPT).read_text(encoding="utf-8")
-        before = mark_of(job), unit.comment, str(unit.attempt.path.absolute())
+        before = closing.mark_of(job), unit.comment, str(unit.attempt.path.absolute())
         closing.renew(job)
         if job.cluster is not None:
             job.cluster = ClusterNote(on=job.cluster.on, nodes=job.cluster.nodes)
         write_json(unit.run.job, job)
         new = Unit(unit.run, job, self._clerk, self._settings.grace_sec)
-        after = mark_of(job), new.comment, str(new.attempt.path.absolute())
+        after = closing.mark_of(job), new.comment, str(new.attempt.path.absolute())
         for was, now in zip(before, after, strict=True):
             script = script.replace(was, now)
         self._clerk.forget(unit.comment)

@@ -10,7 +10,8 @@ from engine.scheduling.launchers.slurm.clerk import Clerk
 from engine.scheduling.launchers.slurm.units import Unit
 from engine.scheduling.launchers.slurm.words import WAITS, gpus_of
 from engine.store.atomic import write_json
-from engine.store.records import ClusterNote, Job
+from engine.store.cluster_note import ClusterNote
+from engine.store.records import Job
 from engine.store.rundir import RunDir
 
 _JOINED = ("job_id", "state", "reason", "node", "why")

@@ -18,6 +18,9 @@ from engine.store.attempts import LOGS, MARK, Attempt
 from engine.store.importable import importable
 from engine.store.slurm_settings import SlurmSettings
 
+SCRIPT = "job.sh"
+"""In an attempt's folder."""
+
 SIGNAL_SEC = 60
 """So long before its time on the cluster is over a run is told to end."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
 from typing import Literal
 
 from engine.scheduling.launchers.server_attempts import attempt_of, how_it_ended, mark_of, read_end
 from engine.scheduling.launchers.slurm.clerk import Clerk
-from engine.scheduling.launchers.slurm.units import comment_with
+from engine.scheduling.launchers.slurm.units import comment_with, is_listed
 from engine.scheduling.launchers.slurm.words import RUNS, WAITS, end_of, reason_of
 from engine.store.server_folder import ServerFolder, ServerRecord
 
@@ -48,7 +47,7 @@ class ServerJob:
 
     def is_begun(self) -> bool:
         """Whether a shim has it. Raises OSError."""
-        return self._has("shim.json") and not self._is_void()
+        return is_listed(self.attempt.path, "shim.json") and not self._is_void()
 
     def stand(self) -> ServerStanding:
         """How it stands now. Raises OSError."""
@@ -56,7 +55,7 @@ class ServerJob:
             return ServerStanding("ended", why=end.why, unused=end.unused)
         if refused := self._clerk.refused(self.comment):
             return ServerStanding("ended", why=refused)
-        if self._has("exit.json"):
+        if is_listed(self.attempt.path, "exit.json"):
             return ServerStanding("ended", why=self._how(), killed=True)
         if self._is_void():
             return ServerStanding("ended", why="it never began", killed=True)
@@ -108,12 +107,5 @@ class ServerJob:
         return how_it_ended(self.attempt)
 
     def _is_void(self) -> bool:
-        claim = self.attempt.read_shim() if self._has("shim.json") else None
+        claim = self.attempt.read_shim() if is_listed(self.attempt.path, "shim.json") else None
         return claim is not None and claim.void
-
-    def _has(self, name: str) -> bool:
-        """Listed, since a shared file system remembers for a while that a file was not there."""
-        try:
-            return name in os.listdir(self.attempt.path)
-        except FileNotFoundError:
-            return False

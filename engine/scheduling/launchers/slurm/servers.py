@@ -18,7 +18,7 @@ import msgspec
 from engine.hosting.leases import give_back, living, touch
 from engine.scheduling.launchers.server_attempts import mark_of, next_attempt, prune, read_end, read_record
 from engine.scheduling.launchers.slurm.clerk import Clerk
-from engine.scheduling.launchers.slurm.script import JobScript
+from engine.scheduling.launchers.slurm.script import SCRIPT, JobScript
 from engine.scheduling.launchers.slurm.server_jobs import ServerJob, ServerStanding
 from engine.scheduling.launching import LaunchError, NotNowError
 from engine.scheduling.need import server_key
@@ -32,7 +32,6 @@ from engine.store.settings import Settings
 
 log = logging.getLogger(__name__)
 
-SCRIPT = "job.sh"
 _COMMAND = ("-m", "engine.hosting.shared_server")
 
 

@@ -8,8 +8,10 @@ import os
 import time
 from dataclasses import dataclass
 from hashlib import blake2b
+from pathlib import Path
 from typing import Literal
 
+from engine.scheduling.launchers.closing import mark_of
 from engine.scheduling.launchers.slurm.clerk import Clerk
 from engine.scheduling.launchers.slurm.words import BOX_FAILED, WAITS, end_of, is_over, reason_of
 from engine.scheduling.reasons import Reason, duration
@@ -59,11 +61,11 @@ class Unit:
         return standing
 
     def _stand(self, ending: bool) -> Standing:
-        if self._has(self.run.own, "_DONE") and self.run.is_done():
+        if is_listed(self.run.own, "_DONE") and self.run.is_done():
             return self._done()
         if refused := self._clerk.refused(self.comment):
             return Standing("refused", why=refused)
-        if self._has(self.attempt.path, "exit.json"):
+        if is_listed(self.attempt.path, "exit.json"):
             return Standing("ended", why=self._slurms_end())
         job = self._clerk.look(self.comment)
         if job is not None and not is_over(job.state):
@@ -81,7 +83,7 @@ class Unit:
 
     def _done(self) -> Standing:
         job = self._clerk.look(self.comment)
-        if job is None or is_over(job.state) or self._has(self.attempt.path, "exit.json"):
+        if job is None or is_over(job.state) or is_listed(self.attempt.path, "exit.json"):
             return Standing("ended")
         now = time.monotonic()
         self._done_since = now if self._done_since is None else self._done_since
@@ -156,7 +158,7 @@ class Unit:
         return now - self._moved_at < self._grace_sec
 
     def _claim(self) -> Literal["", "shim", "void"]:
-        if not self._has(self.attempt.path, "shim.json"):
+        if not is_listed(self.attempt.path, "shim.json"):
             return ""
         claim = self.attempt.read_shim()
         return "" if claim is None else "void" if claim.void else "shim"
@@ -169,19 +171,6 @@ class Unit:
             return f"Slurm knows nothing of its job {self._clerk.number(self.comment)}".rstrip()
         return end_of(job)
 
-    @staticmethod
-    def _has(folder: os.PathLike[str], name: str) -> bool:
-        """Listed, since a shared file system remembers for a while that a file was not there."""
-        try:
-            return name in os.listdir(folder)
-        except FileNotFoundError:
-            return False
-
-
-def mark_of(job: Job) -> str:
-    """By which the processes of an attempt are known."""
-    return f"{job.run_id}/{job.attempt}/{job.token}"
-
 
 def comment_of(job: Job) -> str:
     """By which its job is known."""
@@ -191,3 +180,11 @@ def comment_of(job: Job) -> str:
 def comment_with(mark: str) -> str:
     """The same of anything with a mark; the token in it is not given away."""
     return f"evaltower:{blake2b(mark.encode(), digest_size=12).hexdigest()}"
+
+
+def is_listed(folder: Path, name: str) -> bool:
+    """Listed, since a shared file system remembers for a while that a file was not there."""
+    try:
+        return name in os.listdir(folder)
+    except FileNotFoundError:
+        return False
