@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -21,7 +22,10 @@ pytest_plugins = ["tests.reference.table", "tests.simulators.conformance.growth"
 
 
 def pytest_configure() -> None:
-    """What the tests start must heed signals, also where they are run by nohup or in the background."""
+    """What the tests start must heed signals, also where they are run by nohup or in the background, and finds
+    bytecode: it is hundreds of processes, each of which would compile everything anew."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) == signal.SIG_IGN:
             handler = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
