@@ -22,8 +22,8 @@ pytest_plugins = ["tests.reference.table", "tests.simulators.conformance.growth"
 
 
 def pytest_configure() -> None:
-    """What the tests start must heed signals, also where they are run by nohup or in the background, and finds
-    bytecode: it is hundreds of processes, each of which would compile everything anew."""
+    """What the tests start must heed signals, also where they are run by nohup or in the background. It finds
+    bytecode: there are hundreds of processes, each of which would compile everything anew."""
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):

@@ -125,7 +125,7 @@ def describe(
 def quantile(df: float = math.inf, level: float = LEVEL) -> float:
     """What Student's t with ``df`` degrees of freedom exceeds, in size, with a probability of ``level``.
 
-    Infinite degrees of freedom: the normal's, without scipy, whose import takes longer than many a run's wait.
+    Infinite degrees of freedom: the normal's, without scipy, which takes a third of a second to import.
     """
     if math.isinf(df):
         return NormalDist().inv_cdf(1 - level / 2)

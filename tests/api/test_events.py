@@ -88,6 +88,7 @@ def test_an_episode_that_is_scored_is_told_when_it_has_ended_and_when_its_scores
     ]
 
 
+@pytest.mark.slow
 def test_a_slow_client_gets_a_snapshot_for_what_it_missed(
     client: Client, shared: Server, written: Written
 ) -> None:

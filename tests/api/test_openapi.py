@@ -52,6 +52,7 @@ schema = schemathesis.pytest.from_fixture("described").exclude(
 )
 
 
+@pytest.mark.slow
 @schema.parametrize()
 @settings(
     max_examples=8,

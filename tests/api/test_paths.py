@@ -67,6 +67,7 @@ def there(shared: Server) -> Client:
     return shared.client()
 
 
+@pytest.mark.slow
 @given(name=tricks)
 @example("../" * 12 + "etc/passwd")
 @example("../../outside.json")

@@ -13,6 +13,7 @@ ONE_JUDGE = {"judges": [{"id": "style", "profile": "nowhere"}]}
 STEPS = {"graders": [{"id": "steps"}]}
 
 
+@pytest.mark.slow
 def test_a_run_is_scored_as_it_asks_and_again_as_it_is_asked_later(client: Client) -> None:
     run_id = client.start("toy", episode_count=2, scoring=STEPS)
     before = client.wait_until(run_id)

@@ -136,6 +136,7 @@ def test_a_signal_ends_it(serve: Serve, root: Path, number: signal.Signals, code
         server.client().queue()
 
 
+@pytest.mark.slow
 def test_the_loss_of_its_terminal_does_not_end_it(root: Path, cache_home: Path) -> None:
     child, terminal = pty.fork()
     if child == 0:
@@ -167,6 +168,7 @@ def test_the_loss_of_its_terminal_does_not_end_it(root: Path, cache_home: Path) 
     assert os.waitstatus_to_exitcode(status) == 0
 
 
+@pytest.mark.slow
 def test_it_ends_when_it_is_told_and_cancels(serve: Serve, root: Path) -> None:
     server = serve("--no-token", "--port", "0")
     client = server.client()
@@ -246,6 +248,7 @@ class Load(threading.Thread):
             client.queue()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("cached", "successors")
 def test_a_hand_over_under_load_refuses_nobody_and_loses_nothing(root: Path) -> None:
     service = EmbeddedService(root, compose)

@@ -145,6 +145,7 @@ def test_a_secret_that_only_the_shell_has_is_asked_for_where_the_run_looks(
         assert not path.is_file() or value.encode() not in path.read_bytes(), path
 
 
+@pytest.mark.slow
 def test_watch_and_a_submitting_command(backend: subprocess.Popen[str], root: Path, shell: Shell) -> None:
     with (
         evaltower(root, "watch", "--json") as watch,
@@ -165,6 +166,7 @@ def test_watch_and_a_submitting_command(backend: subprocess.Popen[str], root: Pa
         assert watch.wait(60) == 130
 
 
+@pytest.mark.slow
 def test_a_hung_up_run_goes_on_with_a_successor(root: Path, cache_home: Path, shell: Shell) -> None:
     child, run = start_and_wait(root, "hang", cache_home)
     second = shell("run", "toy", "-n", "1", "--label", "mine", "--no-follow").out.strip()
@@ -179,6 +181,7 @@ def test_a_hung_up_run_goes_on_with_a_successor(root: Path, cache_home: Path, sh
     assert wait_until_over(Reader(root), second).status == "completed"
 
 
+@pytest.mark.slow
 def test_commands_that_start_at_once_share_one_backend(root: Path, shell: Shell) -> None:
     words = ("run", "toy", "-n", "1", "--json")
     with evaltower(root, *words) as one, evaltower(root, *words) as two, evaltower(root, *words) as three:

@@ -119,6 +119,7 @@ def test_ctrl_c_cancels_cleanly_and_a_second_at_once(
     assert (report.status, report.summary.completed_count) == ("cancelled", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("behaviour", "presses"), [("hang", 1), ("deaf", 2)])
 def test_ctrl_c_cancels_where_it_has_ended_our_reader_first(
     root: Path, cache_home: Path, behaviour: str, presses: int

@@ -39,6 +39,7 @@ def run(root: Path, answer: str | None) -> tuple[int, str]:
     return child.exitstatus, shown
 
 
+@pytest.mark.slow
 def test_no_is_a_refusal_and_yes_is_remembered(hooked: Path) -> None:
     code, shown = run(hooked, "n")
     assert (code, list_runs(hooked)) == (1, [])

@@ -137,7 +137,7 @@ def scanned(reader: Reader) -> None:
 
 
 def test_killed_at_random_moments_it_loses_doubles_and_misjudges_nothing(root: Path) -> None:
-    kill_again_and_again(root, moments=6, seed=20)
+    kill_again_and_again(root, moments=2, seed=20)
 
 
 @pytest.mark.slow
@@ -166,6 +166,7 @@ def test_what_runs_is_taken_up_as_it_is(root: Path) -> None:
     assert all(begun(run) <= 1 for run in runs_of(root))
 
 
+@pytest.mark.slow
 def test_nobody_takes_them_up_and_they_end(root: Path) -> None:
     with killed_at_last(root, orphan_grace_sec=0.5) as backend:
         backend.tell("start deaf", "start nap", "start deaf", "start deaf")

@@ -37,6 +37,7 @@ def with_habit(tmp_path: Path, habit: str) -> VerifyReport:
     return verify(root, [1, 3], graph_name="untidy", episode_count=6, selectors={"habit": habit})
 
 
+@pytest.mark.slow
 def test_an_environment_that_remembers_is_named_with_its_step_node_and_port(tmp_path: Path) -> None:
     report = with_habit(tmp_path, "remembers")
     assert report.verdict == "different"
@@ -46,6 +47,7 @@ def test_an_environment_that_remembers_is_named_with_its_step_node_and_port(tmp_
     assert (found.episode_index, found.step, found.node, found.port) == (2, 1, "step", "reward")
 
 
+@pytest.mark.slow
 def test_an_environment_with_a_generator_that_nobody_seeds_is_named(tmp_path: Path) -> None:
     report = with_habit(tmp_path, "global_rng")
     assert report.verdict == "different"
@@ -54,6 +56,7 @@ def test_an_environment_with_a_generator_that_nobody_seeds_is_named(tmp_path: Pa
     assert (found.episode_index, found.step, found.node, found.port) == (0, 1, "step", "reward")
 
 
+@pytest.mark.slow
 def test_an_environment_that_is_slow_under_load_is_harmless(tmp_path: Path) -> None:
     report = with_habit(tmp_path, "sleeps")
     assert report.verdict == "same"

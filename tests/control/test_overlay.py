@@ -49,6 +49,7 @@ def metrics_of(report: RunReport) -> dict[str, Any]:
     return dict(report.summary.aggregate_metrics)
 
 
+@pytest.mark.slow
 def test_an_overlay_holds_for_its_run_and_no_other(control: LocalControl, tmp_path: Path) -> None:
     workspace = fake.make_workspace(tmp_path / "workspace")
     overlay = fake.write(
@@ -84,6 +85,7 @@ def test_an_overlay_holds_for_its_run_and_no_other(control: LocalControl, tmp_pa
     assert [p.name for p in control.root.iterdir()] == ["outputs"]
 
 
+@pytest.mark.slow
 def test_a_run_on_agentcanvas_s_workspace_can_be_run_again_from_its_record(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,6 +41,7 @@ def waits_before(control: LiveControl, run: str, step: int) -> None:
     wait_for(lambda: control.play_state(run).waiting and control.play_state(run).step == step, f"step {step}")
 
 
+@pytest.mark.slow
 def test_nothing_starts_beside_it_and_it_ends_as_it_is_told(control: LiveControl) -> None:
     control.pause()
     before = control.start(asked(episode_count=1))

@@ -57,6 +57,7 @@ def wait_until_let_go(control: LiveControl, run: str) -> None:
     wait_for(lambda: not control.live.is_ours(run), f"the end of {run}")
 
 
+@pytest.mark.slow
 def test_a_run_is_scored_again_beside_others(graded: Path, server: ChatServer) -> None:
     server.acts.extend([fails(500)] * 2)
     with live(graded) as control:
@@ -85,6 +86,7 @@ def test_a_run_is_scored_again_beside_others(graded: Path, server: ChatServer) -
             control.resume(run)
 
 
+@pytest.mark.slow
 def test_cancelled_before_it_began_or_while_it_judges_it_stands_as_it_had_ended(
     graded: Path, server: ChatServer
 ) -> None:
@@ -154,6 +156,7 @@ def test_a_backend_that_dies_leaves_it_queued_to_be_scored(graded: Path, server:
         assert [row["judge:quality"] for row in all_values(folder(graded, run))] == [0.75, 0.75]
 
 
+@pytest.mark.slow
 async def test_an_export_that_failed_is_tried_again_and_the_secret_of_its_platform_is_nowhere(
     graded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +202,7 @@ def scorings(root: Path, run: str) -> list[str]:
     return [row.scoring for row in rows]
 
 
+@pytest.mark.slow
 async def test_traces_that_are_left_to_the_backend_are_fetched_and_graded_as_soon_as_the_run_has_ended(
     graded: Path,
 ) -> None:

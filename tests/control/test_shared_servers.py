@@ -71,6 +71,7 @@ def completed(control: LiveControl, run: str) -> RunReport:
     return report
 
 
+@pytest.mark.slow
 def test_two_runs_at_once_load_it_once_and_it_goes_after_the_last(
     control: LiveControl, model: ModelFiles
 ) -> None:

@@ -64,6 +64,7 @@ def record_of(report: RunReport, name: str) -> Any:
     return next(nodeset for nodeset in report.environment.nodesets if nodeset.name == name)
 
 
+@pytest.mark.slow
 def test_a_server_of_agentcanvas_s_stands_in_for_a_nodeset_that_is_not_installed(
     control: LocalControl, workspace: Path
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_host_of_ours_stands_in_for_one_of_the_run_s_own_bit_for_bit(
     assert (mine.source_hash, mine.determinism) == (theirs.source_hash, theirs.determinism)
 
 
+@pytest.mark.slow
 def test_what_a_borrowed_node_raises_is_the_agent_s_error(control: LocalControl, workspace: Path) -> None:
     def look(inputs: dict[str, Any], config: dict[str, Any]) -> None:
         raise ValueError("it is dark")
@@ -118,6 +120,7 @@ def test_what_a_borrowed_node_raises_is_the_agent_s_error(control: LocalControl,
     assert report.status == "completed"
 
 
+@pytest.mark.slow
 def test_a_connection_that_breaks_costs_one_episode(control: LocalControl, workspace: Path) -> None:
     calls = []
 
@@ -138,6 +141,7 @@ def test_a_connection_that_breaks_costs_one_episode(control: LocalControl, works
     assert rows[1].failure["cause"] == f"borrowed from {server.url}"
 
 
+@pytest.mark.slow
 def test_a_server_that_is_gone_ends_what_is_left_as_infra(control: LocalControl, workspace: Path) -> None:
     with lent(str(workspace / EYES)) as server:
         run = control.start(request_for(workspace, server, episode_count=20))
@@ -182,6 +186,7 @@ def walk(played: list[Any], breaks: bool = False) -> CanvasServer:
     return CanvasServer("env_walk", functions, panel)
 
 
+@pytest.mark.slow
 def test_an_environment_is_borrowed_with_its_panel(control: LocalControl, workspace: Path) -> None:
     (workspace / "nodesets/env/env_walk/__init__.py").unlink()
     played: list[Any] = []
@@ -195,6 +200,7 @@ def test_an_environment_is_borrowed_with_its_panel(control: LocalControl, worksp
     assert [call for call in played if call[0] != "info"][:3] == set_up
 
 
+@pytest.mark.slow
 def test_a_borrowed_environment_that_failed_is_not_trusted_again(
     control: LocalControl, workspace: Path
 ) -> None:
@@ -232,6 +238,7 @@ def test_servers_that_cannot_stand_in_are_refused_before_anything_starts(
     assert control.runs() == []
 
 
+@pytest.mark.slow
 def test_a_server_of_the_overlay_s_own_source_may_stand_in(
     control: LocalControl, workspace: Path, tmp_path: Path
 ) -> None:

@@ -171,6 +171,7 @@ def played(
     return {row.episode_index: row for row in summary.episodes}, summary.result_digest
 
 
+@pytest.mark.slow
 def test_an_episode_that_had_no_call_in_it_goes_on_at_its_replacement(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +182,7 @@ def test_an_episode_that_had_no_call_in_it_goes_on_at_its_replacement(
     assert (three[0].error_class, same) == ("infra", digest)
 
 
+@pytest.mark.slow
 def test_one_whose_nodes_remembered_something_there_is_played_again(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,6 +18,7 @@ GRAPH = env_graph("env_coin")
 WIDTH = 0.25
 
 
+@pytest.mark.slow
 def test_the_same_episodes_and_one_digest_at_1_and_4_workers(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     runs = [

@@ -80,6 +80,7 @@ def test_a_run_that_nobody_asked_to_end_is_aborted_and_can_go_on(root: Path, num
         assert_all_gone(run)
 
 
+@pytest.mark.slow
 def test_a_run_that_outlives_its_time_limit_ends_with_what_it_has(root: Path) -> None:
     selectors = {"fault": "hang_step", "at": 1}
     run = finished(root, GRAPH, episode_count=3, selectors=selectors, per_step_budget_sec=60, timeout_sec=8.0)
@@ -142,6 +143,7 @@ def test_two_tasks_with_one_index_keep_their_own_folders(root: Path) -> None:
         assert len(list(read_lines(run.episodes / name / "log.jsonl"))) > 0
 
 
+@pytest.mark.slow
 def test_all_is_what_the_environment_has(root: Path) -> None:
     run = finished(root, GRAPH, episode_count=-1, start_episode_index=90, worker_count=3)
     summary = run.read_summary()

@@ -158,6 +158,7 @@ def test_numpy_numbers_are_metrics(root: Path) -> None:
     assert {name: metrics[name] for name in "ifbhu"} == {"i": 3.0, "f": 0.5, "b": 1.0, "h": 2.0, "u": 7.0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["hang_shutdown", "segv_at_exit"])
 def test_a_bad_end_after_the_last_result_changes_nothing(root: Path, fault: str) -> None:
     run = play(root, fault)

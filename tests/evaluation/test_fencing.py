@@ -46,6 +46,7 @@ def stop_replace_and_wake(root: Path, rows: int, moment: float) -> None:
     assert_all_gone(run)
 
 
+@pytest.mark.slow
 def test_an_old_attempt_that_wakes_up_writes_nothing(tmp_path: Path) -> None:
     stop_replace_and_wake(make_root(tmp_path), 5, 0.013)
 

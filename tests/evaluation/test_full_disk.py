@@ -80,6 +80,7 @@ def run_with(place: Path, leave_kib: int, expected: str) -> None:
         assert Reserve(root).path.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("leave_kib", [pytest.param(0, marks=pytest.mark.slow), 60])
 def test_a_disk_that_fills_up(tmp_path: Path, expected: str, leave_kib: int) -> None:
     run_with(tmp_path / "disk", leave_kib, expected)
@@ -150,6 +151,7 @@ def test_a_root_that_becomes_read_only_is_left_as_it_is(tmp_path: Path) -> None:
         assert f"{run.summary}: Read-only file system: have that file system mounted for writing" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("files", [pytest.param(14, marks=pytest.mark.slow), 24])
 def test_too_few_open_files_end_the_run_with_what_it_has(tmp_path: Path, files: int) -> None:
     run = write_run(make_root(tmp_path), DIARY, **REQUEST, selectors={"pause": 0.01})

@@ -170,6 +170,7 @@ def by_draw_in_a_house(body: dict[str, Any]) -> str:
     return ("forward", "turn_left", "turn_right")[blake2b(asked, digest_size=1).digest()[0] % 3]
 
 
+@pytest.mark.slow
 def test_a_chat_model_walks_gridhouse_with_one_digest_and_again_without_a_request(root: Path) -> None:
     graph, cache = gridhouse_llm_graph(), root / "answers.jsonl"
     with chat_server(answer=by_draw_in_a_house) as server:

@@ -101,6 +101,7 @@ def test_step_by_step_then_to_the_end(tmp_path: Path) -> None:
     assert row.trajectory_digest == alone.trajectory_digest
 
 
+@pytest.mark.slow
 def test_waiting_is_on_no_clock(tmp_path: Path) -> None:
     with played(tmp_path, per_step_budget_sec=1.0, step_budget=1, timeout_sec=5.0) as (run, process, player):
         until(lambda: player.waits_before(0), process)
@@ -113,6 +114,7 @@ def test_waiting_is_on_no_clock(tmp_path: Path) -> None:
         assert (row.status, row.termination) == ("completed", "budget")
 
 
+@pytest.mark.slow
 def test_it_is_stopped_by_its_socket_and_by_a_cancel_while_it_waits(tmp_path: Path) -> None:
     with played(tmp_path / "a") as (run, process, player):
         until(lambda: player.waits_before(0), process)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from engine.control.reader import Reader
 from engine.statistics.repeats import pass_at_k
 from engine.store.runs import read_rows, view_run
@@ -13,6 +15,7 @@ from tests.fakes.real_runs import finished, make_root
 GRAPH = env_graph("env_coin")
 
 
+@pytest.mark.slow
 def test_every_repeat_is_an_episode_of_its_own_at_every_worker_count(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     runs = [

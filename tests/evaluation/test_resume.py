@@ -67,6 +67,7 @@ def assert_recorded_once(run: RunDir) -> None:
     assert len(rows) == len({row.identity for row in rows})
 
 
+@pytest.mark.slow
 def test_at_every_boundary_and_inside_of_groups_that_remember(root: Path) -> None:
     request: dict[str, Any] = {"episode_count": 11, "worker_count": 2, "seed": 3, "selectors": PAUSE}
     whole = finished(root, DIARY, **request)
@@ -151,6 +152,7 @@ def test_a_run_that_ends_early_ends_at_the_same_episode(root: Path) -> None:
     assert sum(row.beyond_stop for row in last.values()) == head.early_stop.beyond
 
 
+@pytest.mark.slow
 def test_what_the_box_failed_is_played_again_only_when_asked(root: Path, tmp_path: Path) -> None:
     selectors = {"fault": "kill_once", "at": 1, "marker": str(tmp_path / "struck")}
     run = finished(root, FAULTY, episode_count=3, selectors=selectors)
@@ -177,6 +179,7 @@ def test_a_crash_and_a_retry_in_a_group_that_remembers_change_nothing(root: Path
     assert digests[0] == digests[1]
 
 
+@pytest.mark.slow
 def test_the_times_of_a_run_are_those_of_all_its_attempts(root: Path) -> None:
     with started(root, FAULTY, episode_count=4, selectors={"fault": "late", "at": 2, "late_sec": 1.0}) as (
         run,
@@ -199,6 +202,7 @@ def test_the_times_of_a_run_are_those_of_all_its_attempts(root: Path) -> None:
     assert (run.attempt(2) / "hosts").is_dir()
 
 
+@pytest.mark.slow
 def test_what_cannot_be_read_is_made_anew_and_a_torn_row_costs_itself(root: Path) -> None:
     run = write_run(root, COIN, episode_count=6, worker_count=2)
     killed_after(run, 3)

@@ -66,6 +66,7 @@ def run(played_once: RunDir, tmp_path: Path, server: ChatServer) -> RunDir:
     return RunDir(root / played_once.path.relative_to(played_once.root))
 
 
+@pytest.mark.slow
 def test_what_a_judge_could_not_say_is_said_without_playing_anything(run: RunDir) -> None:
     done, summary = journal(run), run.read_summary()
     progress, tally = run.read_progress(), summary.scored
@@ -180,6 +181,7 @@ def test_what_keeps_it_from_being_scored_leaves_it_as_it_was(run: RunDir) -> Non
     assert "evaltower.toml" in (run.path / "stderr.log").read_text()
 
 
+@pytest.mark.slow
 def test_a_judge_is_asked_again_and_the_same_question_has_the_same_answer(
     root: Path, server: ChatServer
 ) -> None:

@@ -45,6 +45,8 @@ from tests.fakes.real_runs import (
 from tests.fakes.scored_runs import GRAPH as GRADED
 from tests.fakes.scored_runs import STEPS, all_values, rescored
 
+pytestmark = pytest.mark.slow  # most of it is real runs, some of them killed
+
 DIARY = env_graph("env_diary")
 COIN = env_graph("env_coin")
 PAUSE = {"pause": 0.005}

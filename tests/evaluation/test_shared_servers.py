@@ -95,6 +95,7 @@ def played(run: RunDir) -> int:
     return len(read_rows(run))
 
 
+@pytest.mark.slow
 def test_the_result_is_that_of_a_run_with_a_server_of_its_own(server: Server) -> None:
     own = finished(server.root, GRAPH, episode_count=EPISODES, worker_count=2)
     assert own.read_summary().status == "completed"

@@ -174,6 +174,7 @@ def _seen_by(server: Kept) -> bool:
     return clock.exists() and clock.stat().st_mtime > (server.folder.leases / "n2-c.json").stat().st_mtime
 
 
+@pytest.mark.slow
 def test_unused_it_ends_by_itself_and_says_so(keep: Keep) -> None:
     server = keep(on="slurm", idle_sec=1.0)
     host = server.ready().pid

@@ -162,6 +162,7 @@ async def test_a_child_is_a_fresh_node_each_time(host: Host) -> None:
 LIFETIMES = ("forever", "step", "episode", "run", "custom")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("signal", "cleared"),
     [

@@ -17,10 +17,10 @@ Start = Callable[..., Awaitable[Host]]
 
 OURS = ("click", "psutil", "rich", "scipy", "pytest", "tests", "nodesets", "client", "codec")
 
-pytestmark = pytest.mark.timeout(300)  # the first run installs three packages for each
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]  # the first run installs three packages for each
 
 
-@pytest.fixture(scope="module", params=[8, pytest.param(None, marks=pytest.mark.slow)], ids=["3.8", "newest"])
+@pytest.fixture(scope="module", params=[8, None], ids=["3.8", "newest"])
 def python(request: pytest.FixtureRequest) -> Path:
     """The interpreter of an environment with nothing in it but what a host needs."""
     interpreter = interpreters.find(request.param)

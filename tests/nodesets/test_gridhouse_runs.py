@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.command import evaltower
 
 
@@ -24,6 +26,7 @@ def test_the_random_graph_takes_the_step_budget_that_it_is_given(tmp_path: Path)
     assert all(row["step_count"] <= 5 for row in summary["episodes"])
 
 
+@pytest.mark.slow
 def test_the_follow_graph_shows_frames_and_beliefs(tmp_path: Path) -> None:
     code, run, summary = evaltower(tmp_path, "gridhouse_follow", "-n", "2", "--step-budget", "6")
     assert (code, summary["completed_count"], summary["error_count"]) == (0, 2, 0)
@@ -31,6 +34,7 @@ def test_the_follow_graph_shows_frames_and_beliefs(tmp_path: Path) -> None:
     assert shown >= {"step_rgb.png", "agent_belief.png"}
 
 
+@pytest.mark.slow
 def test_a_slip_that_is_no_probability_ends_the_episode_with_the_reason(tmp_path: Path) -> None:
     _, _, summary = evaltower(tmp_path, "gridhouse_expert", "--select", "slip=2", "-n", "1")
     (row,) = summary["episodes"]

@@ -39,6 +39,7 @@ LASTING = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", LASTING)
 @pytest.mark.parametrize("lasts", [True, False])
 async def test_nothing_that_a_command_started_outlives_it(

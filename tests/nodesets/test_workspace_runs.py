@@ -49,6 +49,7 @@ async def test_gold_patches_resolve_the_built_in_issues_and_nothing_else_does(
     assert await resolved("true") == 0
 
 
+@pytest.mark.slow
 def test_the_result_does_not_know_how_many_workers_there_were(tmp_path: Path) -> None:
     root, temporary = make_root(tmp_path / "root"), tmp_path / "tmp"
     temporary.mkdir()
@@ -73,6 +74,7 @@ def test_the_result_does_not_know_how_many_workers_there_were(tmp_path: Path) ->
     assert list(temporary.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_harness_that_never_ends_is_an_error_of_its_episode_alone(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     cases = write_cases(tmp_path, {"params": {"n": 1000}}, {"params": {"n": 0}})
@@ -96,6 +98,7 @@ def test_a_case_that_cannot_be_laid_out_is_an_error_of_its_episode_alone(tmp_pat
     assert (first.error_class, second.status) == ("config", "completed")
 
 
+@pytest.mark.slow
 def test_the_command_line_runs_any_harness_on_any_cases(tmp_path: Path) -> None:
     cases = write_cases(tmp_path, {"files": {"a.txt": "1\n"}}, {})
     code, run, summary = evaltower(

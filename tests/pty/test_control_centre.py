@@ -83,6 +83,7 @@ def test_left_with_q_a_run_goes_on_and_is_told_of_at_the_return(centre: Centre) 
     assert centre.backend_pid() == after
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "hup", [signal.SIG_DFL, pytest.param(signal.SIG_IGN, marks=pytest.mark.slow)], ids=["default", "ignored"]
 )
@@ -101,6 +102,7 @@ def test_a_terminal_that_is_closed_takes_no_run_with_it(centre: Centre, hup: sig
     wait_until(lambda: not after.children(recursive=True), "an end of all that ran")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [5.0, pytest.param(12.0, marks=pytest.mark.slow)])
 def test_a_stalled_terminal_holds_up_neither_ticks_nor_callers(centre: Centre, seconds: float) -> None:
     with centre.open() as terminal:

@@ -208,6 +208,7 @@ def test_inside_tmux_it_says_why_not(tmp_path: Path, episode: Path) -> None:
         subprocess.run([*tmux, "kill-server"], capture_output=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answers", "told"),
     [

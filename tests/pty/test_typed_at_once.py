@@ -11,6 +11,7 @@ from tests.pty.terminal import Terminal, program, record_env
 ERASE = "\x7f"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "seen"),
     [

@@ -282,6 +282,7 @@ def test_a_single_frame_is_a_video(shell: Shell, root: Path, tmp_path: Path, for
     assert len(frames) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["mp4", "gif"])
 def test_of_very_many_frames_few_are_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: video.VideoFormat

@@ -109,6 +109,7 @@ def touches(path: Path) -> Act:
 
 
 class TestWhole:
+    @pytest.mark.slow
     @pytest.mark.case(2)
     def test_no_environment_is_held_for_what_does_without(
         self, root: Path, journal: Journal, server: ChatServer
@@ -203,6 +204,7 @@ class TestWhole:
         ]
         assert max(at_once) == 2, "as many as workers"
 
+    @pytest.mark.slow
     @pytest.mark.case(19)
     @pytest.mark.case(21)
     def test_an_episode_runs_on_the_judge_of_the_one_before_in_the_runs_own_process(
@@ -232,6 +234,7 @@ class TestWhole:
         first, second = rows(run)[0], rows(run)[1]
         assert at(stage_of(first, "judge:j1").finished_at) < at(stage_of(second, "execute").finished_at)
 
+    @pytest.mark.slow
     @pytest.mark.case(25)
     def test_an_episode_runs_on_the_export_of_the_one_before(
         self, root: Path, journal: Journal, tmp_path: Path
@@ -256,6 +259,7 @@ class TestWhole:
 
 
 class TestResults:
+    @pytest.mark.slow
     def test_one_digest_and_the_same_scores_at_1_and_3_workers_and_without_scoring(
         self, root: Path, server: ChatServer, tmp_path: Path
     ) -> None:
@@ -318,6 +322,7 @@ class TestResults:
 
 
 class TestTroubledJudges:
+    @pytest.mark.slow
     def test_nothing_that_a_judge_does_is_a_number_that_it_did_not_give(
         self, root: Path, journal: Journal, server: ChatServer
     ) -> None:
@@ -391,6 +396,7 @@ class TestTroubledJudges:
 
 
 class TestEnds:
+    @pytest.mark.slow
     def test_killed_while_judging_it_is_judged_and_never_played_again(
         self, root: Path, journal: Journal, server: ChatServer
     ) -> None:
@@ -450,6 +456,7 @@ class TestEnds:
             until(lambda: journal.count("exec")[1] == 2, process)
         assert journal.count("reset") == {0: 1, 1: 2}
 
+    @pytest.mark.slow
     @pytest.mark.case(38)
     def test_told_to_end_right_after_the_last_episode_it_joins_what_was_launched(
         self, root: Path, journal: Journal, server: ChatServer
@@ -489,6 +496,7 @@ class TestEnds:
         assert journal.count("reset") == dict.fromkeys(range(4), 1)
         assert [list(dict(each)) for each in scores(run).values()] == [METRICS] * 4
 
+    @pytest.mark.slow
     @pytest.mark.case(7)
     @pytest.mark.case(37)
     def test_cancelled_before_in_the_middle_of_and_after_an_episode(

@@ -61,6 +61,7 @@ def test_no_number_of_episodes_settles_what_does_not_differ():
     assert detectable_difference(Estimate(0.3, 1, None, None, None, "none")) is None
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=20)  # theirs takes 50 ms
 @given(st.lists(st.floats(0, 1), max_size=12))
 def test_holm_agrees_with_statsmodels(p_values):

@@ -21,6 +21,7 @@ LIKELY = ["enter", "escape", "y", "n", "x", "i", "s", "colon", "question_mark", 
 BURSTS = 60
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 async def test_no_keys_leave_a_screen_that_takes_none(seed: int, tmp_path: Path) -> None:
     app = centre(busy_control(tmp_path))
