@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
-from engine.components.requirements import Package, Requirement, needs_package
+from engine.components.requirements import Package, Program, Requirement, needs_package, needs_program
 
 
 @dataclass
@@ -161,7 +161,7 @@ class BaseNodeSet(ABC):
 
     ``parallelism`` undeclared means ``replicated`` where there is an ``env_panel``, ``shared`` otherwise.
     ``packages``: what its interpreter has to have beside numpy. ``evaltower check`` looks for them without
-    importing any, and a run that needs one which is not there is refused.
+    importing any, and a run that needs one which is not there is refused. ``programs``: what it starts.
     """
 
     name: ClassVar[str]
@@ -182,6 +182,7 @@ class BaseNodeSet(ABC):
     unchecked: ClassVar[bool] = False
     max_batch: ClassVar[int] = 16
     packages: ClassVar[tuple[Package, ...]] = ()
+    programs: ClassVar[tuple[Program, ...]] = ()
     start_deadline_sec: ClassVar[float] = 300.0
     first_reset_deadline_sec: ClassVar[float] = 300.0
     reset_deadline_sec: ClassVar[float] = 120.0
@@ -195,11 +196,11 @@ class BaseNodeSet(ABC):
         return []
 
     def requirements(self) -> list[Requirement]:
-        """What it needs of the machine, and whether that is there: its packages, and what a subclass adds.
+        """What it needs of the machine, and whether that is there: packages, programs, what a subclass adds.
 
         ``evaltower doctor`` asks, in a process under ``server_python``, so that it may import what it likes.
         """
-        return [needs_package(package) for package in self.packages]
+        return [*map(needs_package, self.packages), *map(needs_program, self.programs)]
 
     async def initialize(self, **kwargs: Any) -> None:
         """Load what is heavy. Runs in the host, before its address is reported.

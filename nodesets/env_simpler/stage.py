@@ -23,7 +23,6 @@ class SimplerStage(Stage):
 
     def __init__(self) -> None:
         super().__init__()
-        self.env: Any = None
         self.task = ""
 
     def options(self, field: str) -> list[str]:
