@@ -162,6 +162,8 @@ class BaseNodeSet(ABC):
     ``parallelism`` undeclared means ``replicated`` where there is an ``env_panel``, ``shared`` otherwise.
     ``packages``: what its interpreter has to have beside numpy. ``evaltower check`` looks for them without
     importing any, and a run that needs one which is not there is refused. ``programs``: what it starts.
+    ``scenes_are_tasks``: an episode's ``scene_id`` names what is to be done, so that a scene that is met once
+    is worth a line, too.
     """
 
     name: ClassVar[str]
@@ -180,6 +182,7 @@ class BaseNodeSet(ABC):
     determinism: ClassVar[str] = "exact"
     env: ClassVar[dict[str, str]] = {}
     unchecked: ClassVar[bool] = False
+    scenes_are_tasks: ClassVar[bool] = False
     max_batch: ClassVar[int] = 16
     packages: ClassVar[tuple[Package, ...]] = ()
     programs: ClassVar[tuple[Program, ...]] = ()

@@ -21,9 +21,10 @@ _EPISODE = EnvPanelField("episode_index", "number", "Episode", min=0, step=1)
 
 class Stage(ABC):
     """``form`` holds what was selected for the episode, by field; nothing of the episode before. ``env`` is
-    what plays it, and has a ``close``; None where nothing is open."""
+    what plays it, and has a ``close``; None where nothing is open. ``scenes_are_tasks``: as the nodeset's."""
 
     env: Any = None
+    scenes_are_tasks: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.form: dict[str, Any] = {}
@@ -98,6 +99,7 @@ class SeededStage(Stage):
     """
 
     task = ""
+    scenes_are_tasks = True
 
     def close(self) -> None:
         super().close()
@@ -292,6 +294,8 @@ class StageNodeSet(BaseNodeSet):
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
+        if "stage_class" in vars(cls):
+            cls.scenes_are_tasks = cls.stage_class.scenes_are_tasks
         if cls.fields and "env_panel" not in vars(cls):
             fields = {field.name: field for field in (_EPISODE, *cls.fields)}
             fields[_EPISODE.name] = fields.pop(_EPISODE.name)  # the last

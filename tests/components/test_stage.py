@@ -110,6 +110,19 @@ async def test_a_bad_config_is_named() -> None:
         await look.forward({}, None)
 
 
+def test_scenes_are_tasks_where_a_stage_says_so() -> None:
+    assert EnvRoom.scenes_are_tasks is True
+
+    class Hall(Room):
+        scenes_are_tasks = False
+
+    class EnvHall(EnvRoom):
+        name = "env_hall"
+        stage_class = Hall
+
+    assert EnvHall.scenes_are_tasks is False
+
+
 async def test_seeds_have_no_end() -> None:
     told = await EnvRoom().get_eval_metadata()
     assert (told["splits"], told["episode_counts"]) == (["default"], {"default": 1000})

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from engine.control.results import results_of
+from engine.store.rundir import RunDir
 from tests.command import DEADLINE_SEC, evaltower
 from tests.fakes.real_runs import attempt, write_run
 from tests.nodesets.gym_player import NODESETS
@@ -89,6 +91,9 @@ def test_frames_are_pictures_and_without_a_task_the_fifty_come_in_turn(tmp_path:
     code, run, summary = evaltower(tmp_path, "metaworld_random", *words)
     assert (code, summary["error_count"]) == (0, 0)
     assert [row["scene_id"] for row in summary["episodes"]] == ["assembly-v3", "basketball-v3"]
+    table = results_of(RunDir(run)).tasks
+    assert table is not None
+    assert [line.task for line in table.tasks] == ["assembly-v3", "basketball-v3"]
     frames = [np.asarray(Image.open(path)) for path in sorted(run.glob("episodes/ep0000/assets/*rgb.png"))]
     assert {frame.shape for frame in frames} == {(480, 480, 3)}
     assert any((frame != frames[0]).any() for frame in frames)
