@@ -10,7 +10,9 @@ from engine.components import ASKED, EvaluateTool, PortDef, ResetTool, StageTool
 
 _ACTION = PortDef("action", "ANY", "(4,) float32 from -1 to 1: move by x, y and z, close the gripper")
 _OBSERVATION = PortDef("observation", "ANY", "(39,) float64: hand, things, the same a step before, the goal")
-_RGB = PortDef("rgb", "IMAGE", "(480, 480, 3) uint8; only where the selector frames is render", optional=True)
+_RGB = PortDef(
+    "rgb", "IMAGE", "(480, 480, 3) uint8, without shadows; where the selector frames is render", optional=True
+)
 
 
 class Reset(ResetTool):

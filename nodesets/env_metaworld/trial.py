@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 
 from engine.components import Package, SeededStage, extra, foreign_imports, one_of
+from engine.components.drawing import draw_plainly, draw_without_screen
 
 METAWORLD = Package(("metaworld",), extra("simulators", "EVALTOWER_METAWORLD_PYTHON"))
 METRICS = ("success", "return", "steps")
@@ -32,6 +32,7 @@ class Bench(SeededStage):
         # reset() ignores seeds: the constructor draws where things lie, and each reset puts them there again.
         mode = "rgb_array" if self._draws else None
         self.env = environments[f"{task}-goal-observable"](seed=seed, render_mode=mode)
+        draw_plainly(self.env.unwrapped.model)
         self._policy, self._observation = policy(), self.env.reset()[0]
         self.begin(task, seed, task.rpartition("-")[0].replace("-", " "))
 
@@ -64,8 +65,7 @@ class Bench(SeededStage):
 
 def _library(frames: bool) -> tuple[Any, Any]:
     """(environments, policies) by name."""
-    if frames:
-        os.environ.setdefault("MUJOCO_GL", "egl")
+    draw_without_screen(frames)
     with foreign_imports(METAWORLD):
         from metaworld.env_dict import ALL_V3_ENVIRONMENTS_GOAL_OBSERVABLE
         from metaworld.policies import ENV_POLICY_MAP

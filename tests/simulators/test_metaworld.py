@@ -69,6 +69,18 @@ async def test_what_cannot_be_played_is_said_in_one_line(player: Player) -> None
         await player.fire("step_continuous", action=[0, float("nan"), 0, 0])
 
 
+async def test_frames_are_drawn_plainly_and_change_nothing_else(player: Player) -> None:
+    played = []
+    for frames in ("none", "render"):
+        first = await player.begin(seed=3, task_id="push-v3", frames=frames)
+        then = await player.fire("step_continuous", action=[1, 0, 0, 0])
+        assert ("rgb" in first, "rgb" in then) == (frames == "render",) * 2
+        played.append((first["observation"].tolist(), then["observation"].tolist(), then["reward"]))
+    assert played[0] == played[1]
+    assert then["rgb"].shape == (480, 480, 3)
+    assert player.nodeset.stage.env.unwrapped.model.vis.quality.shadowsize == 0
+
+
 def test_tasks_of_a_run_have_rows_of_their_own(tmp_path: Path) -> None:
     graph = json.loads((NODESETS / "env_metaworld/graphs/metaworld_scripted.json").read_text("utf-8"))
     tasks = ("button-press-v3", "reach-v3")
