@@ -17,26 +17,31 @@ from engine.components.errors import OutsideFailure, StopExecution, WrongChoice
 from engine.components.firelist import DynamicFireListNode, FireList, FireSpec
 from engine.components.requirements import (
     Package,
+    Program,
     Requirement,
     below,
     extra,
     foreign_imports,
     needs_module,
     needs_path,
-    needs_program,
 )
 from engine.components.stage import (
+    ASKED,
     TRIGGER,
     EvaluateTool,
+    ExpertTool,
     ResetTool,
     SeededStage,
     Stage,
     StageNodeSet,
     StagePanel,
     StageTool,
+    StepTool,
+    one_of,
 )
 
 __all__ = [
+    "ASKED",
     "TRIGGER",
     "BaseCanvasNode",
     "BaseEnvPanel",
@@ -48,6 +53,7 @@ __all__ = [
     "EnvPanelAction",
     "EnvPanelField",
     "EvaluateTool",
+    "ExpertTool",
     "FireList",
     "FireSpec",
     "NodeContext",
@@ -55,6 +61,7 @@ __all__ = [
     "OutsideFailure",
     "Package",
     "PortDef",
+    "Program",
     "Requirement",
     "ResetTool",
     "SeededStage",
@@ -63,6 +70,7 @@ __all__ = [
     "StagePanel",
     "StageTool",
     "StateDef",
+    "StepTool",
     "StopExecution",
     "WrongChoice",
     "below",
@@ -71,5 +79,5 @@ __all__ = [
     "foreign_imports",
     "needs_module",
     "needs_path",
-    "needs_program",
+    "one_of",
 ]

@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
-from engine.components.requirements import Package, Requirement, needs_package
+from engine.components.requirements import Package, Program, Requirement, needs_package, needs_program
 
 
 @dataclass
@@ -161,7 +161,9 @@ class BaseNodeSet(ABC):
 
     ``parallelism`` undeclared means ``replicated`` where there is an ``env_panel``, ``shared`` otherwise.
     ``packages``: what its interpreter has to have beside numpy. ``evaltower check`` looks for them without
-    importing any, and a run that needs one which is not there is refused.
+    importing any, and a run that needs one which is not there is refused. ``programs``: what it starts.
+    ``scenes_are_tasks``: an episode's ``scene_id`` names what is to be done, so that a scene that is met once
+    is worth a line, too.
     """
 
     name: ClassVar[str]
@@ -180,8 +182,10 @@ class BaseNodeSet(ABC):
     determinism: ClassVar[str] = "exact"
     env: ClassVar[dict[str, str]] = {}
     unchecked: ClassVar[bool] = False
+    scenes_are_tasks: ClassVar[bool] = False
     max_batch: ClassVar[int] = 16
     packages: ClassVar[tuple[Package, ...]] = ()
+    programs: ClassVar[tuple[Program, ...]] = ()
     start_deadline_sec: ClassVar[float] = 300.0
     first_reset_deadline_sec: ClassVar[float] = 300.0
     reset_deadline_sec: ClassVar[float] = 120.0
@@ -195,11 +199,11 @@ class BaseNodeSet(ABC):
         return []
 
     def requirements(self) -> list[Requirement]:
-        """What it needs of the machine, and whether that is there: its packages, and what a subclass adds.
+        """What it needs of the machine, and whether that is there: packages, programs, what a subclass adds.
 
         ``evaltower doctor`` asks, in a process under ``server_python``, so that it may import what it likes.
         """
-        return [needs_package(package) for package in self.packages]
+        return [*map(needs_package, self.packages), *map(needs_program, self.programs)]
 
     async def initialize(self, **kwargs: Any) -> None:
         """Load what is heavy. Runs in the host, before its address is reported.

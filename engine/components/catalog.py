@@ -81,6 +81,7 @@ class NodesetManifest(Struct, frozen=True, kw_only=True):
     determinism: Literal["exact", "seeded", "none"] = "exact"
     env: dict[str, str] = {}
     unchecked: bool = False
+    scenes_are_tasks: bool = False
     max_batch: Positive = 16
     start_deadline_sec: Seconds = 300.0
     first_reset_deadline_sec: Seconds = 300.0

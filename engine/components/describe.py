@@ -39,7 +39,7 @@ def describe_nodeset(declared: type[BaseNodeSet], home: Path) -> NodesetManifest
         class_name=declared.__name__,
         path=str(home),
         parallelism_assumed=nodeset.parallelism is None,
-        has_requirements=type(nodeset).requirements is not BaseNodeSet.requirements,
+        has_requirements=bool(nodeset.programs) or type(nodeset).requirements is not BaseNodeSet.requirements,
         panel=panel,
         containers=_containers(where, nodeset),
     )

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from engine.components.bases import PortDef
 from engine.components.requirements import Requirement, below, needs_path
-from engine.components.stage import TRIGGER, EvaluateTool, Stage, StageNodeSet, StageTool
+from engine.components.stage import EvaluateTool, Stage, StageNodeSet
 from engine.statistics.trajectory import MEASURES, Trajectory
 
 WALKED = [
@@ -52,13 +52,3 @@ class NavigationStageNodeSet(StageNodeSet):
 
 class NavigationEvaluate(EvaluateTool):
     description = "Success, SPL, nDTW and friends, by our own measures"
-
-
-class ExpertTool(StageTool):
-    """A subclass says what its action is."""
-
-    description = "The next action on a shortest path"
-    input_ports: ClassVar[list[PortDef]] = [TRIGGER]
-
-    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        return {"action": self.stage.expert()}

@@ -69,6 +69,27 @@ class Package:
             sys.path.append(folder)
 
 
+@dataclass(frozen=True)
+class Program:
+    """A program that a nodeset starts (of several, any one), and the command that brings it."""
+
+    names: tuple[str, ...]
+    remedy: str
+    only_for: str = ""
+
+    def __post_init__(self) -> None:
+        if isinstance(self.names, str) or not self.names:
+            raise TypeError(f"a Program's names are a tuple of names, not {self.names!r}")
+
+    def path(self) -> str:
+        """Of the first that is on the PATH; FileNotFoundError, in one sentence, where none is."""
+        found = next(filter(None, map(shutil.which, self.names)), None)
+        if found is None:
+            wanted = f", for {self.only_for}" if self.only_for else ""
+            raise FileNotFoundError(f"there is no {self.names[0]} on the PATH{wanted} ({self.remedy})")
+        return found
+
+
 def extra(name: str, variable: str) -> str:
     """The remedy for what one of Evaltower's own extras brings."""
     return f"pip install 'evaltower[{name}]', or set {variable} to an interpreter that has it"
@@ -104,11 +125,12 @@ def needs_path(what: str, path: str | os.PathLike[str], remedy: str) -> Requirem
     return Requirement(what, there, os.fspath(path) if there else f"{os.fspath(path)} is not there", remedy)
 
 
-def needs_program(names: list[str], remedy: str, only_for: str = "") -> Requirement:
-    """A program on the PATH: the first of ``names`` that there is."""
-    found = next(filter(None, map(shutil.which, names)), None)
-    what = _only(f"program {names[0]}", only_for)
-    return Requirement(what, found is not None, found or "not on the PATH", remedy)
+def needs_program(program: Program) -> Requirement:
+    what = _only(f"program {program.names[0]}", program.only_for)
+    try:
+        return Requirement(what, True, program.path())
+    except FileNotFoundError:
+        return Requirement(what, False, "not on the PATH", program.remedy)
 
 
 def _only(what: str, only_for: str) -> str:

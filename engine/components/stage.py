@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Iterable
 
 from engine.components.bases import BaseCanvasNode, BaseNodeSet, PortDef
 from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelField
@@ -15,13 +15,16 @@ from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelFi
 logger = logging.getLogger(__name__)
 
 TRIGGER = PortDef("trigger", "ANY", "anything; only its arrival counts", optional=True)
-
-
+ASKED = PortDef("trigger", "ANY", "wire the observation, so that each step asks for an action")
 _EPISODE = EnvPanelField("episode_index", "number", "Episode", min=0, step=1)
 
 
 class Stage(ABC):
-    """``form`` holds what was selected for the episode, by field; nothing of the episode before."""
+    """``form`` holds what was selected for the episode, by field; nothing of the episode before. ``env`` is
+    what plays it, and has a ``close``; None where nothing is open. ``scenes_are_tasks``: as the nodeset's."""
+
+    env: Any = None
+    scenes_are_tasks: ClassVar[bool] = False
 
     def __init__(self) -> None:
         self.form: dict[str, Any] = {}
@@ -42,6 +45,10 @@ class Stage(ABC):
     def metrics(self) -> dict[str, float]:
         """Of the episode so far."""
 
+    def seen(self) -> dict[str, Any]:
+        """What can be observed now, by the names of output ports."""
+        return {}
+
     def step_budget(self) -> int | None:
         """Steps that the episode may take; None: it has no opinion."""
         return None
@@ -56,6 +63,9 @@ class Stage(ABC):
 
     def close(self) -> None:
         """Release what the episode holds."""
+        if self.env is not None:
+            self.env.close()
+        self.env = None
 
     def number(self, field: str, default: int = 0) -> int:
         """A field of the form as a whole number, 0 or more; ValueError names it."""
@@ -77,21 +87,74 @@ class Stage(ABC):
     def choice(self, field: str) -> str:
         """A field of the form that is one of its ``options``, by default the first; ValueError names them."""
         known = self.options(field)
-        value = self.text(field) or known[0]
-        if value not in known:
-            raise ValueError(f"{field} {value!r} is not one of {', '.join(known)}")
-        return value
+        return one_of(field, self.text(field) or known[0], known)
 
 
 class SeededStage(Stage):
-    """One whose episodes are made from their seeds, so that there is no end to them: 1000 are what ``--all``
-    means here."""
+    """One whose episodes are of a task, and made from their seeds, so that there is no end to them: 1000 are
+    what ``--all`` means here. ``set_up`` ends in ``begin``.
+
+    ``task``: of the episode, which is its scene too; empty where none is set up. ``reward``: of the last
+    step; ``total``: the sum so far.
+    """
+
+    task = ""
+    scenes_are_tasks = True
+
+    def close(self) -> None:
+        super().close()
+        self.task = ""
+
+    def begin(self, task: str, seed: int, instruction: str = "") -> None:
+        """The episode stands at its start."""
+        self.task, self.seed, self.instruction = task, seed, instruction
+        self.steps, self.reward, self.total = 0, 0.0, 0.0
+        self.success = self.terminated = self.truncated = False
+
+    @property
+    def done(self) -> bool:
+        return self.terminated or self.truncated
+
+    @abstractmethod
+    def act(self, action: Any) -> float:
+        """Take an action; its reward. ValueError where it is no action."""
+
+    def step(self, action: Any) -> None:
+        """Take an action; RuntimeError once the episode has ended."""
+        if self.done:
+            end = "wire its end to the loop's `stop`, or reset it"
+            raise RuntimeError(f"{self.task} ended at step {self.steps}: {end}")
+        self.reward = self.act(action)
+        self.steps, self.total = self.steps + 1, self.total + self.reward
+
+    def seen(self) -> dict[str, Any]:
+        ends = {"terminated": self.terminated, "truncated": self.truncated, "done": self.done}
+        return {"task": self.task, "reward": self.reward, "success": self.success, **ends}
+
+    def restart(self) -> None:
+        if self.steps:
+            self.set_up()
+
+    def facts(self) -> dict[str, Any]:
+        """``scene_id`` is the task: intervals over many tasks are by task."""
+        if not self.task:
+            return {}
+        name = f"{self.task}#{self.seed}"
+        return {"episode_id": name, "scene_id": self.task, "instruction": self.instruction}
 
     def options(self, field: str) -> list[str]:
         return ["default"] if field == "split" else []
 
     def episode_counts(self) -> dict[str, int]:
         return {"default": 1000}
+
+
+def one_of(what: str, value: str, known: Iterable[str]) -> str:
+    """``value``, where it is ``known``; ValueError names those that are."""
+    names = list(known)
+    if value not in names:
+        raise ValueError(f"{what} {value!r} is not one of {', '.join(names)}")
+    return value
 
 
 def _whole(name: str, value: Any, least: int) -> int:
@@ -162,18 +225,44 @@ class StageTool(BaseCanvasNode):
         """A whole number of the node's config; ValueError names it."""
         return _whole(f"config {name}", self.config[name], least)
 
+    def begun(self) -> Any:
+        """The stage, with an episode on it; RuntimeError where none was set up."""
+        if not self.stage.facts():
+            raise RuntimeError("no episode has been set up: choose one on the panel, and play")
+        return self.stage
+
+    def outputs(self) -> dict[str, Any]:
+        """What the output ports name, of the stage's facts and of what is seen now."""
+        told = {**self.stage.facts(), **self.stage.seen()}
+        names = [port.name for port in self.output_ports if port.name in told or not port.optional]
+        return {name: told[name] for name in names}
+
 
 class ResetTool(StageTool):
-    """The episode at its start. A subclass says which of the stage's facts it puts out."""
+    """The episode at its start. A subclass says which of its facts it puts out, and what of the seen."""
 
     input_ports: ClassVar[list[PortDef]] = [TRIGGER]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        if not self.stage.facts():
-            raise RuntimeError("no episode has been set up: choose one on the panel, and play")
-        self.stage.restart()
-        facts = self.stage.facts()
-        return {port.name: facts[port.name] for port in self.output_ports}
+        self.begun().restart()
+        return self.outputs()
+
+
+class StepTool(StageTool):
+    """One ``action``, and what is seen then. A subclass says what of it is put out."""
+
+    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        self.begun().step(inputs["action"])
+        return self.outputs()
+
+
+class ExpertTool(StageTool):
+    """What the stage's ``expert`` does next. A subclass says what its action is."""
+
+    input_ports: ClassVar[list[PortDef]] = [ASKED]
+
+    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
+        return {"action": self.begun().expert()}
 
 
 class EvaluateTool(StageTool):
@@ -187,7 +276,7 @@ class EvaluateTool(StageTool):
     ]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        found = self.stage.metrics()
+        found = self.begun().metrics()
         return {"metrics": found, **{name: found[name] for name in ("success", "spl") if name in found}}
 
 
@@ -205,6 +294,8 @@ class StageNodeSet(BaseNodeSet):
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
+        if "stage_class" in vars(cls):
+            cls.scenes_are_tasks = cls.stage_class.scenes_are_tasks
         if cls.fields and "env_panel" not in vars(cls):
             fields = {field.name: field for field in (_EPISODE, *cls.fields)}
             fields[_EPISODE.name] = fields.pop(_EPISODE.name)  # the last
@@ -231,7 +322,7 @@ class StageNodeSet(BaseNodeSet):
     async def get_eval_metadata(self) -> dict[str, Any]:
         """``step_budget`` comes with each episode."""
         return {
-            "env_name": self.name,
+            "env_name": self.title or self.name,
             "splits": self.stage.options("split"),
             "episode_counts": self.stage.episode_counts(),
             "metrics": list(self.metrics),

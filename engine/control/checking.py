@@ -201,6 +201,7 @@ def need_of(manifest: NodesetManifest) -> NodesetNeed:
         workspaces=manifest.workspaces,
         start_deadline_sec=manifest.start_deadline_sec,
         call_deadline_sec=manifest.call_deadline_sec,
+        scenes_are_tasks=manifest.scenes_are_tasks,
     )
 
 

@@ -16,7 +16,7 @@ from engine.statistics.intervals import Estimate
 from engine.statistics.repeats import Repeats, repeats
 from engine.statistics.rows import column, settle
 from engine.statistics.tables import TaskTable, task_table
-from engine.store.records import VERDICT, EpisodeRow, EvalRequest, task_of
+from engine.store.records import VERDICT, EpisodeRow, EvalRequest, Spec, task_of
 from engine.store.rundir import RunDir
 from engine.store.runs import read_row_lines, view_run
 
@@ -27,8 +27,8 @@ MOST_SCENES = 100
 class Results(msgspec.Struct, kw_only=True):
     """``headline``: the metric that stands for the run, or why it is withheld. ``metrics``: all, over what
     completed. ``tasks``: the headline's metric by task, where there are several, else by scene, where scenes
-    recur. ``repeats``: its pass rates, where it is 0 or 1 and episodes were repeated. ``errors``: of the
-    episodes, the commonest first.
+    recur or are tasks. ``repeats``: its pass rates, where it is 0 or 1 and episodes were repeated.
+    ``errors``: of the episodes, the commonest first.
     """
 
     headline: Headline
@@ -63,7 +63,7 @@ def results_of(run: RunDir, metric: str | None = None) -> Results:
     tasks = None
     if len(planned.keys() | {row.task for row in rows}) > 1:
         tasks = task_table(lines, name, planned)
-    elif 2 <= len(scenes) <= MOST_SCENES and len(scenes) < len(rows):
+    elif 2 <= len(scenes) <= MOST_SCENES and (len(scenes) < len(rows) or _scenes_are_tasks(view.spec)):
         tasks = task_table(lines, name, by="scene")
     return Results(
         headline=found,
@@ -79,6 +79,10 @@ def _planned_by_task(request: EvalRequest) -> dict[str, int]:
     own = request.episode_selectors or []
     counts = Counter(task_of({**request.selectors, **selectors}) for selectors in own)
     return {task: count * request.repeats for task, count in counts.items()}
+
+
+def _scenes_are_tasks(spec: Spec | None) -> bool:
+    return spec is not None and any(nodeset.scenes_are_tasks for nodeset in spec.needs.nodesets)
 
 
 def _repeats(rows: list[EpisodeRow], metric: str) -> Repeats | None:

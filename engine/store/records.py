@@ -92,7 +92,8 @@ class NodesetNeed(msgspec.Struct, kw_only=True):
     """A nodeset that the graph uses, as it was found at start. source_hash: BLAKE2b-128 hex of its source.
 
     python, env, workspaces, start_deadline_sec: how its process is to be started; no ``python`` is ours.
-    call_deadline_sec: what a call of it may take where a request says nothing else.
+    call_deadline_sec: what a call of it may take where a request says nothing else. scenes_are_tasks: what it
+    calls an episode's scene names its task.
     """
 
     name: str
@@ -106,6 +107,7 @@ class NodesetNeed(msgspec.Struct, kw_only=True):
     workspaces: tuple[str, ...] = ()
     start_deadline_sec: float = 300.0
     call_deadline_sec: float = 120.0
+    scenes_are_tasks: bool = False
 
 
 class Needs(msgspec.Struct, kw_only=True):

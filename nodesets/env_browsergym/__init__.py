@@ -10,14 +10,7 @@ The pages are files of the package miniwob: nothing is loaded from a network.
 
 from __future__ import annotations
 
-from engine.components import (
-    EnvPanelField,
-    Package,
-    Requirement,
-    StageNodeSet,
-    conda_env_python,
-    needs_program,
-)
+from engine.components import EnvPanelField, Package, StageNodeSet, conda_env_python
 
 from .stage import CHROMIUM, BrowserStage
 from .tools import TOOLS
@@ -42,7 +35,4 @@ class EnvBrowserGym(StageNodeSet):
         Package((name,), "pip install browsergym-core browsergym-miniwob miniwob")
         for name in ("browsergym.miniwob", "miniwob")
     )
-
-    def requirements(self) -> list[Requirement]:
-        chromium = needs_program(list(CHROMIUM), "apt-get install --no-install-recommends chromium")
-        return [*super().requirements(), chromium]
+    programs = (CHROMIUM,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from engine.components import TRIGGER, EvaluateTool, PortDef, StageTool
+from engine.components import EvaluateTool, PortDef, ResetTool, StageTool, StepTool
 
 ACTION = PortDef("action", "TEXT", "in BrowserGym's words: click('12'), fill('7', 'Ann'), noop(), …")
 SEEN = [
@@ -17,18 +17,12 @@ SEEN = [
 _CLICKABLE = re.compile(r"\[(\w+)\] (?:button|checkbox|link|radio|tab|menuitem|option|textbox|image)\b")
 
 
-class Reset(StageTool):
+class Reset(ResetTool):
     node_type, description = "env_browsergym__reset", "The task's page, as it opens"
-    input_ports = [TRIGGER]
     output_ports = [PortDef("instruction", "TEXT", "what to do there"), *SEEN]
 
-    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        if self.stage.steps:
-            self.stage.restart()
-        return dict(self.stage.seen(), instruction=self.stage.facts()["instruction"])
 
-
-class Step(StageTool):
+class Step(StepTool):
     node_type, description = "env_browsergym__step", "One action in the page"
     input_ports = [ACTION]
     output_ports = [
@@ -37,11 +31,6 @@ class Step(StageTool):
         PortDef("terminated", "BOOL", "the task is done, or spoilt"),
         PortDef("truncated", "BOOL"),
     ]
-
-    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        reward, stage = self.stage.act(str(inputs["action"])), self.stage
-        ended = {"terminated": stage.terminated, "truncated": stage.truncated}
-        return {**stage.seen(), **ended, "reward": reward}
 
 
 class Evaluate(EvaluateTool):

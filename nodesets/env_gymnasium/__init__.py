@@ -53,6 +53,7 @@ class EnvGymnasium(BaseNodeSet):
     # Some renderers leak tens of MB an environment (MiniWorld: 36). Episodes do not notice a restart.
     recycle_above_mb = 768
     env_panel = GymnasiumPanel
+    scenes_are_tasks = True  # the environment's id
 
     def __init__(self) -> None:
         self.session = Session()

@@ -9,7 +9,9 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, Callable, Mapping
 
-from .drawing import draw_without_screen, frame_size, prepare
+from engine.components.drawing import draw_without_screen
+
+from .drawing import frame_size, prepare
 
 _ENTRY = re.compile(r"[\w.]+:[A-Za-z_][\w.]*")
 _REGISTERED_BY = {"BabyAI-": "minigrid", "MiniGrid-": "minigrid", "ALE/": "ale_py", "MiniWorld-": "miniworld"}
@@ -26,12 +28,12 @@ class Maker:
     def __init__(self, env_id: str, env_kwargs: Mapping[str, Any], frames: str) -> None:
         self.env_id = env_id
         self._kwargs = dict(env_kwargs)
-        draw_without_screen(frames)
+        self._draws = frames == "render"
+        draw_without_screen(self._draws)
         if _ENTRY.fullmatch(env_id):
             self._make = self._creator = _load(env_id)
         else:
             self._make, self._creator = _registered(env_id)
-        self._draws = frames == "render"
         if self._draws and offers(self._creator, "render_mode"):
             self._kwargs = {"render_mode": "rgb_array", **frame_size(self._creator), **self._kwargs}
 

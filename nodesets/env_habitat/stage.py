@@ -21,7 +21,6 @@ class HabitatStage(NavigationStage):
     def __init__(self) -> None:
         super().__init__()
         self._opened: tuple[str, ...] = ()
-        self.env: Any = None
         self.episode: Any = None
 
     def options(self, field: str) -> list[str]:
@@ -92,9 +91,8 @@ class HabitatStage(NavigationStage):
         return [float(v) for v in now.position], [float(v) for v in (x, y, z, w)]
 
     def close(self) -> None:
-        if self.env is not None:
-            self.env.close()
-        self.env, self.episode, self._opened = None, None, ()
+        super().close()
+        self.episode, self._opened = None, ()
 
     def _visit(self) -> None:
         self.walked.visit(self.pose()[0], self.env.get_metrics()["distance_to_goal"])

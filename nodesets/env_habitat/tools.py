@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.components import TRIGGER, PortDef, ResetTool, StageTool
+from engine.components import TRIGGER, ExpertTool, PortDef, ResetTool, StageTool
 from engine.components.agentcanvas.json_values import png_to_base64 as png
-from engine.components.navigation import WALKED, ExpertTool, NavigationEvaluate
+from engine.components.navigation import WALKED, NavigationEvaluate
 
 from .tasks import ACTIONS
 

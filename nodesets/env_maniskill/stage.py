@@ -17,7 +17,6 @@ class ManiSkillStage(SeededStage):
     def __init__(self) -> None:
         super().__init__()
         self._opened: tuple[str, ...] = ()
-        self._env: Any = None
         self._limit = 0
 
     def options(self, field: str) -> list[str]:
@@ -29,37 +28,36 @@ class ManiSkillStage(SeededStage):
             self.close()
             self._open(*wanted)
             self._opened = wanted
-        self.restart()
-
-    def restart(self) -> None:
-        """Put the scene at the start of the episode."""
-        seen, _ = self._env.reset(seed=self.number("seed") % 2**31)
+        seed = self.number("seed")
+        seen, _ = self.env.reset(seed=seed % 2**31)
         self.observation = _plain(seen)
-        self.steps, self.total, self.success, self.terminated, self.truncated = 0, 0.0, False, False, False
+        self.begin(wanted[0], seed)
 
     def act(self, action: Any) -> float:
-        """One action, numbers in the shape of ``space``; its reward. RuntimeError once the episode ended."""
-        if self.terminated or self.truncated:
-            raise RuntimeError("the episode is over: reset it first")
+        """Numbers in the shape of ``space``."""
         numbers = np.asarray(action, np.float32)
         if numbers.shape != self.space.shape or not np.isfinite(numbers).all():
             raise ValueError(
                 f"an action of shape {numbers.shape} is not finite numbers of {self.space.shape}"
             )
-        seen, reward, ended, limit, info = self._env.step(numbers)
-        self.observation, self.steps = _plain(seen), self.steps + 1
+        seen, reward, ended, limit, info = self.env.step(numbers)
+        self.observation = _plain(seen)
         self.success = bool(_plain(info["success"]))
         self.terminated = bool(_plain(ended))
-        self.truncated = bool(_plain(limit)) or self.steps >= self._limit
-        self.total += float(_plain(reward))
+        self.truncated = bool(_plain(limit)) or self.steps + 1 >= self._limit
         return float(_plain(reward))
+
+    def seen(self) -> dict[str, Any]:
+        told = {**super().seen(), "observation": self.observation}
+        image = self._image()
+        return told if image is None else dict(told, rgb=image)
 
     @property
     def space(self) -> Any:
         """A Gymnasium Box: ``low``, ``high``, ``shape``."""
-        return self._env.unwrapped.single_action_space
+        return self.env.unwrapped.single_action_space
 
-    def image(self) -> Any:
+    def _image(self) -> Any:
         """(H, W, 3) uint8 of the first camera; None where the observation has none."""
         cameras = self.observation.get("sensor_data") if isinstance(self.observation, dict) else None
         return next(iter(cameras.values()))["rgb"] if cameras else None
@@ -67,19 +65,12 @@ class ManiSkillStage(SeededStage):
     def step_budget(self) -> int:
         return self._limit
 
-    def facts(self) -> dict[str, Any]:
-        if self._env is None:
-            return {}
-        told = {"episode_id": f"{self._opened[0]}#{self.number('seed')}", "scene_id": self._opened[0]}
-        return dict(told, instruction="")
-
     def metrics(self) -> dict[str, float]:
         return {"success": float(self.success), "return": self.total, "length": float(self.steps)}
 
     def close(self) -> None:
-        if self._env is not None:
-            self._env.close()
-        self._env, self._opened = None, ()
+        super().close()
+        self._opened = ()
 
     def _open(self, task: str, obs_mode: str, control: str) -> None:
         with foreign_imports():
@@ -91,7 +82,7 @@ class ManiSkillStage(SeededStage):
         options = {"obs_mode": obs_mode, "render_backend": "cpu", "sim_backend": "physx_cpu", "num_envs": 1}
         if control:
             options["control_mode"] = control
-        self._env = gymnasium.make(task, **options)
+        self.env = gymnasium.make(task, **options)
         self._limit = int(REGISTERED_ENVS[task].max_episode_steps or 200)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from engine.components import TRIGGER, EvaluateTool, PortDef, StageTool
+from engine.components import ASKED, EvaluateTool, PortDef, ResetTool, StageTool, StepTool
 
 ACTION = PortDef("action", "ANY", "numbers in the shape of the task's actions, -1 to 1 each")
 SEEN = [
@@ -13,24 +13,12 @@ SEEN = [
 ]
 
 
-class _Seeing(StageTool):
-    def _seen(self) -> dict[str, Any]:
-        image = self.stage.image()
-        return {"observation": self.stage.observation, **({} if image is None else {"rgb": image})}
-
-
-class Reset(_Seeing):
+class Reset(ResetTool):
     node_type, description = "env_maniskill__reset", "The chosen episode at its start"
-    input_ports = [TRIGGER]
     output_ports = SEEN
 
-    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        if self.stage.steps:
-            self.stage.restart()
-        return self._seen()
 
-
-class StepContinuous(_Seeing):
+class StepContinuous(StepTool):
     node_type, description = "env_maniskill__step_continuous", "One action of the arm"
     input_ports = [ACTION]
     output_ports = [
@@ -42,12 +30,6 @@ class StepContinuous(_Seeing):
         PortDef("done", "BOOL", "either; wire it to the loop's stop"),
     ]
 
-    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        stage, reward = self.stage, self.stage.act(inputs["action"])
-        ended = {"terminated": stage.terminated, "truncated": stage.truncated}
-        ended["done"] = stage.terminated or stage.truncated
-        return {**self._seen(), **ended, "reward": reward, "success": stage.success}
-
 
 class Evaluate(EvaluateTool):
     node_type, description = "env_maniskill__evaluate", "Success, return and length of the episode"
@@ -58,10 +40,10 @@ class RandomAction(StageTool):
         "env_maniskill__random_action",
         "A uniform action, from the run's seed: the floor",
     )
-    input_ports, output_ports = [TRIGGER], [ACTION]
+    input_ports, output_ports = [ASKED], [ACTION]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        space = self.stage.space
+        space = self.begun().space
         return {"action": ctx.rng.uniform(space.low, space.high).astype(space.dtype)}
 
 

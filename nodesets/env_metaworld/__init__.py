@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from engine.components import EnvPanelField, StageNodeSet, conda_env_python
 
 from .tools import TOOLS
-from .trial import CHOICES, METAWORLD, METRICS, STEP_LIMIT, Bench
+from .trial import CHOICES, METAWORLD, METRICS, Bench
 
 
 class EnvMetaWorld(StageNodeSet):
     """One arm and one task a process, made anew for every episode."""
 
-    name = "env_metaworld"
+    name, title = "env_metaworld", "Meta-World v3"
     description = "Meta-World v3: 50 manipulation tasks (MT1, MT50), scripted and random policies"
     server_python = conda_env_python("evaltower-metaworld", "EVALTOWER_METAWORLD_PYTHON")
     packages = (METAWORLD,)
@@ -25,8 +23,4 @@ class EnvMetaWorld(StageNodeSet):
         EnvPanelField("task_id", "text", "Task", placeholder="reach-v3; empty: the fifty in turn"),
         EnvPanelField("frames", "select", "Frames", options=CHOICES["frames"]),
         EnvPanelField("until", "select", "An episode ends at", options=CHOICES["until"]),
-        EnvPanelField("seed", "number", "Seed", min=0),
     )
-
-    async def get_eval_metadata(self) -> dict[str, Any]:
-        return dict(await super().get_eval_metadata(), env_name="Meta-World v3", step_budget=STEP_LIMIT)

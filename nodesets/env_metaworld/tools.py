@@ -6,27 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from engine.components import PortDef, StageTool
+from engine.components import ASKED, EvaluateTool, PortDef, ResetTool, StageTool, StepTool
 
 _ACTION = PortDef("action", "ANY", "(4,) float32 from -1 to 1: move by x, y and z, close the gripper")
 _OBSERVATION = PortDef("observation", "ANY", "(39,) float64: hand, things, the same a step before, the goal")
-_RGB = PortDef("rgb", "IMAGE", "(480, 480, 3) uint8; only where the selector frames is render", optional=True)
+_RGB = PortDef(
+    "rgb", "IMAGE", "(480, 480, 3) uint8, without shadows; where the selector frames is render", optional=True
+)
 
 
-class Reset(StageTool):
+class Reset(ResetTool):
     node_type = "env_metaworld__reset"
     display_name = "Meta-World: Reset"
     description = "First observation of the episode, and its task. Fired again after steps, it starts it anew"
-    input_ports = [PortDef("trigger", "ANY", optional=True)]
     output_ports = [_OBSERVATION, PortDef("task", "TEXT", "such as reach-v3"), _RGB]
 
-    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        self.stage.restart()
-        trial = self.stage.current()
-        return dict(trial.seen(), task=trial.task_id)
 
-
-class StepContinuous(StageTool):
+class StepContinuous(StepTool):
     node_type = "env_metaworld__step_continuous"
     display_name = "Meta-World: Step"
     description = "Move the hand and the gripper once"
@@ -40,22 +36,11 @@ class StepContinuous(StageTool):
         _RGB,
     ]
 
-    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        trial = self.stage.current()
-        reward = trial.step(inputs["action"])
-        ended = {"success": trial.success, "truncated": trial.truncated, "done": trial.done}
-        return dict(trial.seen(), reward=reward, **ended)
 
-
-class Evaluate(StageTool):
+class Evaluate(EvaluateTool):
     node_type = "env_metaworld__evaluate"
     display_name = "Meta-World: Evaluate"
     description = "Success, return and steps of the episode so far"
-    input_ports = [PortDef("trigger", "ANY")]
-    output_ports = [PortDef("metrics", "METRICS")]
-
-    async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        return {"metrics": self.stage.metrics()}
 
 
 class ScriptedAction(StageTool):
@@ -68,14 +53,14 @@ class ScriptedAction(StageTool):
     output_ports = [_ACTION]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
-        return {"action": self.stage.current().scripted(inputs["observation"])}
+        return {"action": self.begun().scripted(inputs["observation"])}
 
 
 class RandomAction(StageTool):
     node_type = "env_metaworld__random_action"
     display_name = "Meta-World: Random action"
     description = "Four uniform numbers from -1 to 1, drawn from the node's own generator"
-    input_ports = [PortDef("trigger", "ANY", "wire the observation, so that each step asks for an action")]
+    input_ports = [ASKED]
     output_ports = [_ACTION]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:

@@ -24,7 +24,6 @@ class Mp3dStage(NavigationStage):
 
     def __init__(self) -> None:
         super().__init__()
-        self._simulator: Any = None
         self._scans: dict[str, Scan] = {}
         self.episode: dict[str, Any] = {}
 
@@ -40,7 +39,7 @@ class Mp3dStage(NavigationStage):
     def set_up(self) -> None:
         found = episodes(self.choice("dataset"), self.choice("split"))
         episode = found[self.index(len(found))]
-        self._simulator = self._simulator or _simulator()
+        self.env = self.env or _simulator()
         self.episode, name = episode, episode["scan"]
         self.scan = self._scans[name] = self._scans.get(name) or Scan(name)
         self.restart()
@@ -48,13 +47,13 @@ class Mp3dStage(NavigationStage):
     def restart(self) -> None:
         """Put the agent at the start of the episode."""
         path, heading = self.episode["path"], float(self.episode["heading"])
-        self._simulator.newEpisode([self.episode["scan"]], [path[0]], [heading], [0.0])
+        self.env.newEpisode([self.episode["scan"]], [path[0]], [heading], [0.0])
         self.visited, self.walked = [], Trajectory(RADIUS_M)
         self._visit()
 
     def now(self) -> Any:
         """MatterSim's state: location.viewpointId, heading, elevation, navigableLocations, rgb."""
-        return self._simulator.getState()[0]
+        return self.env.getState()[0]
 
     def here(self) -> str:
         return str(self.now().location.viewpointId)
@@ -64,14 +63,14 @@ class Mp3dStage(NavigationStage):
         for name in self.scan.route(self.here(), target):
             self.look(self.bearing(name))
             names = [location.viewpointId for location in self.now().navigableLocations]
-            self._simulator.makeAction([names.index(name)], [0.0], [0.0])
+            self.env.makeAction([names.index(name)], [0.0], [0.0])
             self._visit()
 
     def look(self, towards: tuple[float, float]) -> None:
         """Turn on the spot to this heading and elevation."""
         state = self.now()
         turn = math.remainder(towards[0] - state.heading, 2 * math.pi)
-        self._simulator.makeAction([0], [turn], [towards[1] - state.elevation])
+        self.env.makeAction([0], [turn], [towards[1] - state.elevation])
 
     def bearing(self, name: str) -> tuple[float, float]:
         """Heading and elevation of a viewpoint from here."""
@@ -99,11 +98,6 @@ class Mp3dStage(NavigationStage):
         scan, dataset = self.episode["scan"], self.choice("dataset")
         told = {"scene_id": scan, "scan_id": scan, "dataset": dataset, "extras_json": "{}"}
         return dict(told, episode_id=self.episode["instr_id"], instruction=self.episode["instruction"])
-
-    def close(self) -> None:
-        if self._simulator is not None:
-            self._simulator.close()
-            self._simulator = None
 
     def _visit(self) -> None:
         name = self.here()

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.components import TRIGGER, PortDef, ResetTool, StageTool
-from engine.components.navigation import WALKED, ExpertTool, NavigationEvaluate
+from engine.components import TRIGGER, ExpertTool, PortDef, ResetTool, StageTool
+from engine.components.navigation import WALKED, NavigationEvaluate
 
 STOP = ("STOP", "FINISHED", "FINISHED!")
 

@@ -21,9 +21,10 @@ LOW = np.array([-1, -1, -1, -math.pi / 2, -math.pi / 2, -math.pi / 2, -1], np.fl
 class SimplerStage(Stage):
     """A scene is kept for the next episode of its task: making many crashes the renderer."""
 
+    scenes_are_tasks = True
+
     def __init__(self) -> None:
         super().__init__()
-        self.env: Any = None
         self.task = ""
 
     def options(self, field: str) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.components import TRIGGER, EvaluateTool, PortDef, ResetTool, StageTool
+from engine.components import ASKED, TRIGGER, EvaluateTool, PortDef, ResetTool, StageTool
 
 from .stage import LOW
 
@@ -70,7 +70,7 @@ class Evaluate(EvaluateTool):
 
 class RandomAction(StageTool):
     node_type, description = "env_simpler__random_action", "A uniform action, from the run's seed: the floor"
-    input_ports, output_ports = [TRIGGER], [ACTION]
+    input_ports, output_ports = [ASKED], [ACTION]
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
         return {"action": json.dumps(ctx.rng.uniform(LOW, -LOW).tolist())}

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from engine.components import EnvPanelField, StageNodeSet, conda_env_python
 
-from engine.components import EnvPanelField, Requirement, StageNodeSet, conda_env_python, needs_program
-
-from .table import PACKAGES, STEP_BUDGET, Table
+from .games import JAVA
+from .table import PACKAGES, Table
 from .tools import TOOLS
 
 
 class EnvTextGame(StageNodeSet):
     """One game a process, made anew for every episode; ScienceWorld's Java child stays for the next one."""
 
-    name = "env_textgame"
+    name, title = "env_textgame", "Text games"
     description = "TextWorld, ScienceWorld (needs Java), ALFWorld: commands in, text out; walkthroughs"
     server_python = conda_env_python("evaltower-textgame", "EVALTOWER_TEXTGAME_PYTHON")
-    packages = PACKAGES
+    packages, programs = PACKAGES, (JAVA,)
     expected_ram_mb = 900  # ScienceWorld's Java; the others take 100 to 150
     recycle_above_mb = 2048  # ALFWorld's planner leaves more than 1 MB an episode
     stage_class, tool_classes = Table, TOOLS
     metrics = ("success", "score", "max_score", "steps")
     only_fields = True
     fields = (
-        EnvPanelField(
-            "task_id", "text", "Game", placeholder="textworld/simple, scienceworld/boil, a path, …"
-        ),
+        EnvPanelField("task_id", "text", "Game", placeholder="textworld/simple, scienceworld/boil, …"),
         EnvPanelField("options", "text", "tw-make's options, or ScienceWorld's simplifications"),
         EnvPanelField("game_seed", "number", "Game's seed (empty: the episode's)", min=0),
-        EnvPanelField("seed", "number", "Seed", min=0),
     )
-
-    def requirements(self) -> list[Requirement]:
-        java = "apt-get install --no-install-recommends default-jre-headless"
-        return [*super().requirements(), needs_program(["java"], java, "ScienceWorld")]
-
-    async def get_eval_metadata(self) -> dict[str, Any]:
-        return dict(await super().get_eval_metadata(), env_name="Text games", step_budget=STEP_BUDGET)

@@ -1,5 +1,5 @@
 """Games of three engines. Each has ``instruction``, ``walkthrough`` (the engine's own solution) and
-``max_score``, and after each command ``observation``, ``commands``, ``score``, ``won`` and ``done``."""
+``max_score``, and by the names of ports ``observation``, ``commands``, ``score``, ``won`` and ``done``."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import argparse
 import json
 import os
 import random
-import shutil
 import string
 import tempfile
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
+from engine.components import Program, one_of
+
+JAVA = Program(("java",), "apt-get install --no-install-recommends default-jre-headless", "ScienceWorld")
 _USUAL_OPTIONS = {
     "simple": "--rewards dense --goal detailed",
     "coin_collector": "--level 5",
@@ -20,21 +23,22 @@ _USUAL_OPTIONS = {
     "cooking": "--recipe 1 --take 1 --open --cook",
 }
 _READ = ("admissible_commands", "score", "max_score", "won", "lost", "objective")
-_JAVA_OPTIONS = "-Xmx768m -XX:+UseSerialGC"  # it takes a quarter of the machine else
+_ALFWORLD = "alfworld.agents.environment.alfred_tw_env"
 
 
 class _OptionParser(argparse.ArgumentParser):
-    """Of a command line that is a selector here: says what is wrong, and ends nothing."""
+    """Of a command line that is a selector, as ``description`` says: it ends nothing when it is wrong."""
 
     def error(self, message: str) -> NoReturn:
-        raise ValueError(f"{message} ({self.prog} takes {' '.join(self.format_usage().split()[3:])})")
+        takes = " ".join(self.format_usage().split()[3:])
+        raise ValueError(f"{self.description}: {message} ({self.prog} takes {takes})")
 
 
 class TextWorldGame:
     """What TextWorld's engine has loaded: its own games, and ALFWorld's."""
 
     def __init__(self, env: Any) -> None:
-        self._env = env
+        self._env, self.close = env, env.close
         state = env.reset()
         self.instruction = (state.get("objective") or state.feedback.rpartition("task is to: ")[2]).strip()
         self.walkthrough: list[str] = list(state.get("extra.walkthrough") or [])
@@ -43,9 +47,6 @@ class TextWorldGame:
 
     def act(self, command: str) -> None:
         self._read(self._env.step(command)[0])
-
-    def close(self) -> None:
-        self._env.close()
 
     def _read(self, state: Any) -> None:
         self.observation = str(state.feedback)
@@ -60,15 +61,11 @@ def generated(name: str, options: str, seed: int) -> TextWorldGame:
     from textworld.challenges import CHALLENGES
     from textworld.generator import compile_game
 
-    if name not in _USUAL_OPTIONS:
-        raise ValueError(f"textworld has no game {name!r}; it has {', '.join(_USUAL_OPTIONS)}")
+    one_of("selector task_id: TextWorld's game", name, _USUAL_OPTIONS)
     _, make, add_arguments = CHALLENGES[f"tw-{name}"]
-    parser = _OptionParser(prog=f"tw-make tw-{name}", add_help=False)
+    parser = _OptionParser(f"tw-make tw-{name}", None, f"selector options is {options!r}", add_help=False)
     add_arguments(parser)
-    try:
-        settings = vars(parser.parse_args((options or _USUAL_OPTIONS[name]).split()))
-    except ValueError as error:
-        raise ValueError(f"selector options is {options!r}: {error}") from None
+    settings = vars(parser.parse_args((options or _USUAL_OPTIONS[name]).split()))
     with tempfile.TemporaryDirectory() as folder:
         how = GameOptions()
         how.seeds, how.path = seed, str(Path(folder) / "game.z8")
@@ -79,9 +76,11 @@ def from_file(path: str) -> TextWorldGame:
     """A .z8 of TextWorld, or a .tw-pddl of ALFWorld's data."""
     import textworld
 
+    wrappers = [import_module(_ALFWORLD).AlfredDemangler] if path.endswith(".tw-pddl") else []
     if not Path(path).is_file():
-        raise OSError(f"there is no file {path}")
-    return TextWorldGame(_alfworld(path) if path.endswith(".tw-pddl") else textworld.start(path, _wanted()))
+        raise ValueError(f"there is no file {path}")
+    infos = textworld.EnvInfos(**dict.fromkeys(_READ, True), extras=["walkthrough"])
+    return TextWorldGame(textworld.start(path, infos, wrappers))
 
 
 def kitchen(seed: int) -> TextWorldGame:
@@ -99,22 +98,10 @@ def kitchen(seed: int) -> TextWorldGame:
     domain, grammar = ((data / name).read_text("utf-8") for name in ("alfred.pddl", "alfred.twl2"))
     task = grammar.replace("UNKNOWN GOAL", f"put a {state} {thing} in {target}")
     problem = string.Template("\n".join(plan["pddl_problem"])).substitute(chosen)
-    return TextWorldGame(_alfworld({"pddl_domain": domain, "grammar": task, "pddl_problem": problem}))
-
-
-def _alfworld(game: Any) -> Any:
-    from alfworld.agents.environment.alfred_tw_env import AlfredDemangler
-    from textworld.envs import PddlEnv
-
-    env = AlfredDemangler(PddlEnv(_wanted()))
-    env.load(game)
-    return env
-
-
-def _wanted() -> Any:
-    from textworld import EnvInfos
-
-    return EnvInfos(**dict.fromkeys(_READ, True), extras=["walkthrough"])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "kitchen.tw-pddl"
+        path.write_text(json.dumps({"pddl_domain": domain, "grammar": task, "pddl_problem": problem}))
+        return from_file(str(path))
 
 
 class Experiment:
@@ -124,13 +111,9 @@ class Experiment:
 
     def __init__(self, laboratory: Any, task: str, simplifications: str, seed: int) -> None:
         self._env = laboratory
-        known = laboratory.get_task_names()
-        if task not in known:
-            raise ValueError(f"scienceworld has no task {task!r}; it has {', '.join(known)}")
-        allowed = ["easy", *laboratory.get_possible_simplifications()]
+        one_of("selector task_id: ScienceWorld's task", task, laboratory.get_task_names())
         for wanted in filter(None, simplifications.split(",")):
-            if wanted not in allowed:
-                raise ValueError(f"selector options is {simplifications!r}; it takes {', '.join(allowed)}")
+            one_of("selector options:", wanted, ["easy", *laboratory.get_possible_simplifications()])
         variation = seed % laboratory.get_max_variations(task)
         laboratory.load(task, variation, simplifications, generateGoldPath=True)
         self.walkthrough: list[str] = laboratory.get_gold_action_sequence()
@@ -151,10 +134,9 @@ class Experiment:
 
 
 def laboratory() -> Any:
-    """ScienceWorld's Java child; OSError without Java."""
+    """ScienceWorld's Java child."""
     from scienceworld import ScienceWorldEnv
 
-    if shutil.which("java") is None:
-        raise OSError("scienceworld needs Java: there is no `java` on PATH")
-    os.environ.setdefault("JAVA_TOOL_OPTIONS", _JAVA_OPTIONS)
+    JAVA.path()
+    os.environ.setdefault("JAVA_TOOL_OPTIONS", "-Xmx768m -XX:+UseSerialGC")  # else a quarter of the machine
     return ScienceWorldEnv(envStepLimit=1_000_000)

@@ -8,85 +8,69 @@ from engine.components import Package, SeededStage, extra, foreign_imports
 
 from . import games
 
-STEP_BUDGET = 100
-PACKAGES = tuple(
-    Package((name,), extra("simulators", "EVALTOWER_TEXTGAME_PYTHON"), {"task_id": tasks}, only_for)
-    for name, tasks, only_for in (
-        ("textworld", r"(?!scienceworld/).*", "TextWorld and ALFWorld"),
-        ("scienceworld", r"scienceworld/.*", "ScienceWorld"),
-        ("alfworld", r"alfworld/.*|.*\.tw-pddl", "ALFWorld"),
-    )
+_EXTRA = extra("simulators", "EVALTOWER_TEXTGAME_PYTHON")
+PACKAGES = (
+    Package(("textworld",), _EXTRA, {"task_id": r"(?!scienceworld/).*"}, "TextWorld and ALFWorld"),
+    Package(("scienceworld",), _EXTRA, {"task_id": r"scienceworld/.*"}, "ScienceWorld"),
+    Package(("alfworld",), _EXTRA, {"task_id": r"alfworld/.*|.*\.tw-pddl"}, "ALFWorld"),
 )
 
 
 class Table(SeededStage):
-    """``game`` is None before the first; ``chosen``: its task, options and seed."""
+    """``env``: the game. ScienceWorld's child outlives it."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.game: Any = None
-        self.chosen = ("", "", 0)
-        self.steps = 0
-        self._laboratory: Any = None
+    _laboratory: Any = None
 
     def set_up(self) -> None:
+        super().close()
         task, options = self.text("task_id") or "textworld/simple", self.text("options")
         seed = self.number("game_seed", self.number("seed"))
-        try:
-            with foreign_imports(*PACKAGES):
-                self._open(task, options, seed)
-        except OSError as error:
-            raise ValueError(str(error)) from None
+        with foreign_imports(*PACKAGES):
+            self.env = self._opened(task, options, seed)
+        self.begin(task, seed, self.env.instruction)
 
-    def restart(self) -> None:
-        """Open the game anew if steps were taken."""
-        if self.steps:
-            self._open(*self.chosen)
+    def act(self, action: Any) -> float:
+        before = self.env.score
+        self.env.act(str(action))
+        self.terminated = self.env.done
+        return float(self.env.score - before)
 
-    def current(self) -> Any:
-        if self.game is None:
-            raise RuntimeError("no episode was set up: press play first")
-        return self.game
+    def seen(self) -> dict[str, Any]:
+        return vars(self.env)
 
-    def facts(self) -> dict[str, Any]:
-        if self.game is None:
-            return {}
-        task, _, seed = self.chosen
-        return {"episode_id": f"{task}#{seed}", "scene_id": task, "instruction": self.game.instruction}
+    def expert(self) -> str:
+        """The next command of the game's own solution."""
+        solution: list[str] = self.env.walkthrough
+        if self.steps >= len(solution):
+            raise RuntimeError(f"the game's solution has {len(solution)} steps, and has not ended it")
+        return solution[self.steps]
 
     def metrics(self) -> dict[str, float]:
-        game = self.current()
-        told = {"success": float(game.won), "score": game.score, "max_score": game.max_score}
+        told = {"success": float(self.env.won), "score": self.env.score, "max_score": self.env.max_score}
         return dict(told, steps=float(self.steps))
 
     def step_budget(self) -> int:
-        """Enough for the game's own solution: the gold path of scienceworld/boil has up to 188 steps."""
-        return max(STEP_BUDGET, len(self.current().walkthrough))
+        """100, or what the game's own solution takes: the gold path of scienceworld/boil has up to 188."""
+        return max(100, len(self.env.walkthrough))
 
     def close(self) -> None:
-        for held in (self.game, self._laboratory):
-            if held is not None:
-                held.close()
-        self.game = self._laboratory = None
+        super().close()
+        if self._laboratory is not None:
+            self._laboratory.close()
+        self._laboratory = None
 
-    def _open(self, task: str, options: str, seed: int) -> None:
-        """ImportError, OSError and ValueError say what is missing or wrong."""
-        if self.game is not None:
-            self.game.close()
-        self.game = None
+    def _opened(self, task: str, options: str, seed: int) -> Any:
         engine, _, name = task.partition("/")
         if options and engine not in ("textworld", "scienceworld"):
             raise ValueError(f"selector options is {options!r}; only textworld/… and scienceworld/… take any")
         if task.endswith((".z8", ".tw-pddl")):
-            self.game = games.from_file(task)
-        elif engine == "textworld":
-            self.game = games.generated(name, options, seed)
-        elif task == "alfworld/kitchen":
-            self.game = games.kitchen(seed)
-        elif engine == "scienceworld":
+            return games.from_file(task)
+        if engine == "textworld":
+            return games.generated(name, options, seed)
+        if task == "alfworld/kitchen":
+            return games.kitchen(seed)
+        if engine == "scienceworld":
             self._laboratory = self._laboratory or games.laboratory()
-            self.game = games.Experiment(self._laboratory, name, options, seed)
-        else:
-            known = "textworld/…, scienceworld/…, alfworld/kitchen, or a path that ends in .z8 or .tw-pddl"
-            raise ValueError(f"selector task_id is {task!r}; it takes {known}")
-        self.chosen, self.steps = (task, options, seed), 0
+            return games.Experiment(self._laboratory, name, options, seed)
+        known = "textworld/…, scienceworld/…, alfworld/kitchen, or a path that ends in .z8 or .tw-pddl"
+        raise ValueError(f"selector task_id is {task!r}; it takes {known}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -103,6 +104,23 @@ def test_scenes_stand_for_tasks_where_there_is_one_task(
 def test_a_scene_for_each_episode_is_no_table(shell: Shell, root: Path) -> None:
     make_run(root, rows=[fake_row(i, scene_id=f"house {i}") for i in range(24)])
     assert "by scene" not in shell("show", "last").out
+
+
+@pytest.mark.parametrize("told", [{"scenes_are_tasks": True}, {"scenes_are_tasks": False}, {}])
+def test_where_scenes_are_tasks_one_episode_of_each_is_a_table(
+    shell: Shell, root: Path, told: dict[str, bool]
+) -> None:
+    """A run that was recorded before its nodeset said so has none."""
+    run = make_run(
+        root, rows=[fake_row(i, scene_id=f"task-v{i}", metrics={"success": 1.0}) for i in range(3)]
+    )
+    spec = json.loads(run.spec.read_text())
+    need = {"name": "env_arm", "path": "/arm", "source_hash": "", "parallelism": "replicated", **told}
+    spec["needs"]["nodesets"] = [need]
+    run.spec.write_text(json.dumps(spec))
+    said, told_so = shell("show", "last").out, told.get("scenes_are_tasks", False)
+    assert ("success by scene" in said, "task-v2" in said) == (told_so, told_so)
+    assert ("By scene" in shell("report", "last", "-o", "-").out) == told_so
 
 
 def test_another_metric_is_told_first_where_it_was_measured(shell: Shell, root: Path) -> None:

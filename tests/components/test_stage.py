@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from engine.components import EnvPanelField, SeededStage, StageNodeSet, StageTool
+from engine.components import (
+    EnvPanelField,
+    EvaluateTool,
+    PortDef,
+    ResetTool,
+    SeededStage,
+    StageNodeSet,
+    StageTool,
+    StepTool,
+)
 
 
 class Room(SeededStage):
@@ -18,14 +27,16 @@ class Room(SeededStage):
         self.index(3)
         if self.text("data"):
             open(self.text("data")).close()
+        self.begin(self.choice("colour"), self.number("seed"), "look")
 
-    def restart(self) -> None: ...
-
-    def facts(self) -> dict[str, Any]:
-        return {}
+    def act(self, action: Any) -> float:
+        if not isinstance(action, float):
+            raise ValueError(f"{action!r} is no action")
+        self.terminated = action < 0
+        return action
 
     def metrics(self) -> dict[str, float]:
-        return {}
+        return {"success": float(self.success), "return": self.total}
 
 
 class Look(StageTool):
@@ -34,6 +45,21 @@ class Look(StageTool):
 
     async def forward(self, inputs: dict[str, Any], ctx: Any) -> dict[str, Any]:
         return {"views": self.number("views", 1)}
+
+
+class Reset(ResetTool):
+    node_type = "env_room__reset"
+    output_ports = [PortDef("instruction", "TEXT"), PortDef("reward", "ANY")]
+
+
+class Step(StepTool):
+    node_type = "env_room__step"
+    input_ports = [PortDef("action", "ANY")]
+    output_ports = [PortDef("reward", "ANY"), PortDef("rgb", "IMAGE", optional=True), PortDef("done", "BOOL")]
+
+
+class Evaluate(EvaluateTool):
+    node_type = "env_room__evaluate"
 
 
 class EnvRoom(StageNodeSet):
@@ -84,6 +110,49 @@ async def test_a_bad_config_is_named() -> None:
         await look.forward({}, None)
 
 
+def test_scenes_are_tasks_where_a_stage_says_so() -> None:
+    assert EnvRoom.scenes_are_tasks is True
+
+    class Hall(Room):
+        scenes_are_tasks = False
+
+    class EnvHall(EnvRoom):
+        name = "env_hall"
+        stage_class = Hall
+
+    assert EnvHall.scenes_are_tasks is False
+
+
 async def test_seeds_have_no_end() -> None:
     told = await EnvRoom().get_eval_metadata()
     assert (told["splits"], told["episode_counts"]) == (["default"], {"default": 1000})
+
+
+async def test_an_episode_is_played_and_begun_again_by_its_tools() -> None:
+    stage = Room()
+    reset, step, evaluate = Reset(stage), Step(stage), Evaluate(stage)
+    for tool in (reset, step, evaluate):
+        with pytest.raises(RuntimeError, match="no episode has been set up"):
+            await tool.forward({"action": 1.0}, None)
+    stage.form = {"colour": "blue", "seed": 7}
+    stage.set_up()
+    assert stage.facts() == {"episode_id": "blue#7", "scene_id": "blue", "instruction": "look"}
+    with pytest.raises(ValueError, match="None is no action"):
+        await step.forward({"action": None}, None)
+    assert await step.forward({"action": 2.0}, None) == {"reward": 2.0, "done": False}
+    assert await step.forward({"action": -0.5}, None) == {"reward": -0.5, "done": True}
+    told = "blue ended at step 2: wire its end to the loop's `stop`, or reset it"
+    with pytest.raises(RuntimeError, match=told):
+        await step.forward({"action": 1.0}, None)
+    assert await evaluate.forward({}, None) == {"metrics": {"success": 0, "return": 1.5}, "success": 0}
+    assert await reset.forward({}, None) == {"instruction": "look", "reward": 0}
+    assert (stage.steps, stage.total, stage.done) == (0, 0, False)
+
+
+async def test_a_port_that_is_not_optional_is_missed() -> None:
+    stage = Room()
+    stage.set_up()
+    tool = Step(stage)
+    tool.output_ports = [PortDef("depth", "DEPTH")]  # type: ignore[misc]
+    with pytest.raises(KeyError, match="depth"):
+        await tool.forward({"action": 1.0}, None)

@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import pytest
+
 from engine.components.catalog import NodesetManifest
-from engine.components.requirements import needs_module, needs_path, needs_program
+from engine.components.requirements import Program, needs_module, needs_path, needs_program
 from engine.hosting.asking import ask_requirements
 
 NODESET = """
@@ -69,9 +71,14 @@ def test_an_interpreter_that_cannot_host_says_so(tmp_path: Path) -> None:
 def test_what_is_there_is_told_with_its_place_or_version(tmp_path: Path) -> None:
     assert needs_module("msgspec", "").met
     assert needs_path("folder", tmp_path, "").found == str(tmp_path)
-    assert needs_program(["no-such-program", "sh"], "").found.endswith("/sh")
-    missing = needs_program(["no-such-program"], "apt-get install it")
+    assert needs_program(Program(("no-such-program", "sh"), "")).found.endswith("/sh")
+    program = Program(("no-such-program",), "apt-get install it")
+    missing = needs_program(program)
     assert (missing.met, missing.remedy) == (False, "apt-get install it")
+    with pytest.raises(FileNotFoundError, match=r"no no-such-program on the PATH \(apt-get install it\)"):
+        program.path()
+    with pytest.raises(TypeError, match="names are a tuple of names, not 'java'"):
+        Program("java", "")  # type: ignore[arg-type]
     (tmp_path / "half_there.py").write_text("raise OSError('libEGL.so.1: cannot open')\n")
     sys.path.insert(0, str(tmp_path))
     try:

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from engine.control.results import results_of
+from engine.store.rundir import RunDir
 from tests.command import DEADLINE_SEC, evaltower
 from tests.fakes.real_runs import attempt, write_run
 from tests.nodesets.gym_player import NODESETS
@@ -60,11 +62,23 @@ async def test_an_episode_ends_at_success_or_at_the_limit_as_is_chosen(player: P
 
 async def test_what_cannot_be_played_is_said_in_one_line(player: Player) -> None:
     unknown = (await player.choose(task_id="reach-v2"))["error"]
-    assert unknown.startswith("selector task_id is 'reach-v2'; it takes one of assembly-v3, basketball-v3")
+    assert unknown.startswith("selector task_id 'reach-v2' is not one of assembly-v3, basketball-v3")
     assert (await player.choose(frames="film"))["error"] == "frames 'film' is not one of none, render"
     await player.begin(task_id="reach-v3")
     with pytest.raises(ValueError, match=r"\[0, nan, 0, 0\] is not four finite numbers"):
         await player.fire("step_continuous", action=[0, float("nan"), 0, 0])
+
+
+async def test_frames_are_drawn_plainly_and_change_nothing_else(player: Player) -> None:
+    played = []
+    for frames in ("none", "render"):
+        first = await player.begin(seed=3, task_id="push-v3", frames=frames)
+        then = await player.fire("step_continuous", action=[1, 0, 0, 0])
+        assert ("rgb" in first, "rgb" in then) == (frames == "render",) * 2
+        played.append((first["observation"].tolist(), then["observation"].tolist(), then["reward"]))
+    assert played[0] == played[1]
+    assert then["rgb"].shape == (480, 480, 3)
+    assert player.nodeset.stage.env.unwrapped.model.vis.quality.shadowsize == 0
 
 
 def test_tasks_of_a_run_have_rows_of_their_own(tmp_path: Path) -> None:
@@ -89,6 +103,9 @@ def test_frames_are_pictures_and_without_a_task_the_fifty_come_in_turn(tmp_path:
     code, run, summary = evaltower(tmp_path, "metaworld_random", *words)
     assert (code, summary["error_count"]) == (0, 0)
     assert [row["scene_id"] for row in summary["episodes"]] == ["assembly-v3", "basketball-v3"]
+    table = results_of(RunDir(run)).tasks
+    assert table is not None
+    assert [line.task for line in table.tasks] == ["assembly-v3", "basketball-v3"]
     frames = [np.asarray(Image.open(path)) for path in sorted(run.glob("episodes/ep0000/assets/*rgb.png"))]
     assert {frame.shape for frame in frames} == {(480, 480, 3)}
     assert any((frame != frames[0]).any() for frame in frames)
