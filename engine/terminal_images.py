@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import math
 import os
 import re
 import select
@@ -124,8 +125,10 @@ def ask(fd: int, seconds: float = ANSWER_SEC) -> Ability:
         tty.setcbreak(fd)
         os.write(fd, QUESTION.encode())
         ends = time.monotonic() + seconds
+        heard = select.poll()  # select() takes no descriptor above 1023
+        heard.register(fd, select.POLLIN)
         while not answers.ability.complete and (left := ends - time.monotonic()) > 0:
-            if select.select([fd], [], [], left)[0]:
+            if heard.poll(math.ceil(left * 1000)):
                 answers.take(os.read(fd, 4096).decode("utf-8", "replace"))
     finally:
         termios.tcsetattr(fd, termios.TCSAFLUSH, before)

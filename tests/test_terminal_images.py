@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import resource
 import threading
 
 import pytest
@@ -95,6 +97,22 @@ def test_a_terminal_is_asked_and_not_waited_for_longer_than_it_may_take(said: st
         assert ask(terminal, 20.0 if said else 0.1) == ability
     finally:
         thread.join()
+        os.close(master)
+        os.close(terminal)
+
+
+def test_a_terminal_may_have_any_descriptor() -> None:
+    """Above 1023, where select() ends."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    master, terminal = os.openpty()
+    try:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+        high = fcntl.fcntl(terminal, fcntl.F_DUPFD, 1100)
+        os.close(terminal)
+        terminal = high
+        assert ask(terminal, 0.1) == Ability()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         os.close(master)
         os.close(terminal)
 

@@ -324,9 +324,9 @@ async def test_one_that_was_handed_over_ends_when_nobody_needs_it(root: Path) ->
     backend, control = compose(root, lock)
     never = asyncio.Event()
     async with Service(backend, control, sockets, None, idle_sec=1.0) as service:
-        over = asyncio.create_task(service.wait_until_over(never))
         control.pause()
         run_id = await asyncio.to_thread(control.start, StartRequest(graph_name="toy", episode_count=1))
+        over = asyncio.create_task(service.wait_until_over(never))
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(over), 2.0)
         assert not over.done()  # somebody's work is queued

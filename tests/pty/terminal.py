@@ -128,10 +128,12 @@ class Terminal:
         return self.process.wait(seconds)
 
     def _read(self) -> None:
+        heard = select.poll()
+        heard.register(self._master, select.POLLIN)
         while not self._over.is_set():
             if self._stalled.is_set():
                 self._stalled_pause()
-            elif select.select([self._master], [], [], 0.02)[0]:
+            elif heard.poll(20):
                 try:
                     data = os.read(self._master, 65536)
                 except OSError:
