@@ -102,11 +102,12 @@ class Backend:
         # What is only thought takes nothing from the other backends of this host.
         self._ledger = ledger or (None if machine else Ledger())
         self._sampler = BackgroundSampler(machine or LocalMachine(outputs))
+        self._local = self._local_launcher()
         self._slurm = SlurmLauncher(root, settings, fold_rows)
         self.scheduler = Scheduler(
             self.queue,
             calibration,
-            launcher or RoutingLauncher(self._local_launcher(), self._slurm),
+            launcher or RoutingLauncher(self._local, self._slurm),
             self._sampler.observe,
             self._status_of,
             policy=Policy.of(settings.admission),
@@ -258,6 +259,7 @@ class Backend:
     def close(self, *, ended: bool = False) -> None:
         """End what it has of its own: not the runs, not the lock. ``ended``: say that nobody goes on."""
         self._sampler.close()
+        self._local.close()
         self._slurm.close()
         if self._ledger is not None:
             self._ledger.close()

@@ -80,6 +80,15 @@ def test_without_its_lock_it_starts_nothing_more_and_says_so(
             assert wait_until_over(next_one, next_one.start(request())).status == "completed"
 
 
+def test_one_that_has_ended_holds_no_file(root: Path) -> None:
+    with live(root):
+        pass  # what is opened once for the whole process is open now
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    with live(root):
+        pass
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
 def test_an_inherited_lock_goes_on(root: Path) -> None:
     import os
 

@@ -135,6 +135,7 @@ class Box:
 
     def close(self) -> None:
         """Nothing of it is left."""
+        self.launcher.close()
         for run in self.runs:
             bury(read_family(run.path / FAMILY))
             for attempt in (run.path / "attempts").glob("*"):

@@ -60,6 +60,10 @@ class LocalLauncher:
         self._working: set[str] = set()
         self._intents: dict[str, str] = {}
 
+    def close(self) -> None:
+        """Give back the files that it holds; what runs goes on."""
+        self._spares.close()
+
     def start_run(self, job: QueuedJob, start: Start) -> None:
         """One that has ended, or is to end, is not started: the next poll tells its end."""
         run = self.run(job.run_id)

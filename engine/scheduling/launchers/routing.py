@@ -45,10 +45,6 @@ class RoutingLauncher:
         here = self._local.poll([run_id for run_id in runs if run_id not in away], servers)
         return Poll({**here.runs, **self._slurm.poll(away)}, here.servers)
 
-    def close(self) -> None:
-        """End what it has of its own: no run."""
-        self._slurm.close()
-
     def _is_away(self, run_id: str) -> bool:
         """By its job.json, where it was started by an earlier backend."""
         if run_id not in self._away:
