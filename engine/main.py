@@ -53,13 +53,13 @@ def embedded(root: Path, simulate: str | None = None, *, quick: bool = False) ->
     see :class:`engine.api.embedded.EmbeddedService`."""
     from engine.api.embedded import EmbeddedService
     from engine.control.remote import open_remote
-    from engine.control.reports import ControlError
+    from engine.control.reports import ConflictError
 
     options = ["--simulate", str(Path(simulate).absolute())] if simulate else []
     service = EmbeddedService(root, _compose(simulate), options, quick=quick)
     try:
         control = service.start()
-    except ControlError:
+    except ConflictError:
         if not _is_served_soon(root):
             raise
         with open_remote(root) as remote:

@@ -46,7 +46,7 @@ class EmbeddedService:
         self._thread = threading.Thread(target=self._run, name="backend", daemon=True)
 
     def start(self) -> Control:
-        """Serve. ControlError where another backend has the root, or nothing can be listened at."""
+        """Serve. ConflictError where another backend has the root, ControlError where it cannot be."""
         self._thread.start()
         self._served.wait()
         if self._failure is not None:

@@ -19,7 +19,7 @@ from engine.api.service import IDLE_SEC, Service
 from engine.api.sockets import Sockets
 from engine.control.backend import Backend
 from engine.control.protocol import Control
-from engine.control.reports import ControlError
+from engine.control.reports import ConflictError, ControlError
 from engine.store.backend_lock import BackendAliveError, BackendLock
 
 log = logging.getLogger(__name__)
@@ -76,12 +76,12 @@ def serve(root: Path, options: Options, compose: Compose, put: Callable[[str], N
 
 
 def acquire(root: Path) -> BackendLock:
-    """The lock of a root. ControlError where another backend has it, or it cannot be made."""
+    """The lock of a root. ConflictError where another has it, ControlError where it cannot be made."""
     try:
         return BackendLock.acquire(root)
     except BackendAliveError as error:
         where = f", at {error.report.url}" if error.report and error.report.url else ""
-        raise ControlError(f"{error}{where}; 'evaltower stop' ends it") from None
+        raise ConflictError(f"{error}{where}; 'evaltower stop' ends it") from None
     except OSError as error:
         raise ControlError(f"{root / 'outputs'} cannot be used: {error}") from error
 

@@ -35,6 +35,7 @@ def test_a_run_is_scored_as_it_asks_and_again_as_it_is_asked_later(client: Clien
     client.wait_until_idle()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_not_scored_has_no_scoring(client: Client) -> None:
     run_id = client.start("toy", episode_count=1)
     assert client.wait_until(run_id)["scoring"] is None
@@ -70,6 +71,7 @@ def test_one_that_is_not_there_or_queued_is_not_scored_again(client: Client) -> 
         client.post(f"{EVAL}/queue/resume")
 
 
+@pytest.mark.slow
 def test_the_file_beside_a_saved_graph_counts_for_clients_of_old(shared: Server, client: Client) -> None:
     path = shared.root / "workspace" / "graphs" / "toy.scoring.json"
     path.write_text(json.dumps(STEPS))

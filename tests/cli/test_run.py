@@ -41,6 +41,7 @@ def test_json_is_one_document(shell: Shell) -> None:
     assert (said.json["status"], said.json["summary"]["config"]["seed"]) == ("completed", 3)
 
 
+@pytest.mark.slow
 def test_not_following_prints_the_id_alone_and_leaves_the_run_to_a_successor(
     shell: Shell, root: Path
 ) -> None:

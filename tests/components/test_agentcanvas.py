@@ -127,6 +127,7 @@ def test_what_only_the_canvas_has_is_named_with_the_file_that_uses_it(tmp_path, 
     assert "(canvas_bound.py, line " in error
 
 
+@pytest.mark.slow
 def test_who_guards_against_the_canvas_being_absent_goes_on_without_it(tmp_path):
     guarded = "from app.state import get_services\n"
     guarded += "try:\n    get_services()\nexcept ImportError:\n    alone = True\n"
@@ -162,6 +163,7 @@ def test_a_folder_is_one_module_however_its_files_import_each_other(tmp_path):
     assert the_manifest(tmp_path, "walker").description == "go1"
 
 
+@pytest.mark.slow
 def test_a_nodeset_reaches_another_s_helpers_by_their_absolute_name(tmp_path):
     method = tmp_path / "nodesets" / "method"
     write(method / "walker" / "_prompts.py", "PROMPT = 'go'\n")
@@ -176,6 +178,7 @@ def test_a_nodeset_reaches_another_s_helpers_by_their_absolute_name(tmp_path):
     assert (found.description, list(found.tools)) == ("go7", ["runner__say"])
 
 
+@pytest.mark.slow
 def test_an_overlay_s_nodeset_finds_the_helpers_of_the_base_and_the_base_none_of_the_overlay_s(tmp_path):
     base, overlay = tmp_path / "base" / "nodesets", tmp_path / "overlay" / "nodesets"
     import_maps = "from workspace.nodesets._maps import SIDE\n"
@@ -218,6 +221,7 @@ def test_attributes_by_agentcanvas_s_names(tmp_path, monkeypatch):
     assert the_manifest(tmp_path, "plain").start_deadline_sec == 9
 
 
+@pytest.mark.slow
 def test_folders_and_tests_that_agentcanvas_passes_over_are_passed_over(tmp_path):
     write(tmp_path / "nodesets" / "_upstream" / "theirs.py", source("theirs", "1 / 0\n"))
     write(tmp_path / "nodesets" / "env" / "walker" / "__init__.py", source("walker"))
@@ -228,6 +232,7 @@ def test_folders_and_tests_that_agentcanvas_passes_over_are_passed_over(tmp_path
     assert [name for name, found in catalog.nodesets.items() if found.origin == "workspace"] == ["walker"]
 
 
+@pytest.mark.slow
 def test_a_nested_graph_is_found_by_its_last_name_where_one_has_it(tmp_path):
     base, overlay = tmp_path / "base", tmp_path / "overlay"
     for name in ("vln/verified/walk", "vln/unverified/stroll", "eqa/stroll", "flat"):

@@ -88,6 +88,7 @@ def test_a_file_that_fails_is_listed_and_disturbs_nothing(tmp_path, cache):
     assert catalog.failures[2].error == "importing it took longer than 5 s"
 
 
+@pytest.mark.slow
 def test_an_import_that_never_ends_costs_its_deadline_once(tmp_path, cache, scanned, monkeypatch):
     path = write(tmp_path / "nodesets" / "env_a.py", "while True: pass  # BaseNodeSet")
     first = discover([root(tmp_path)], cache, deadline=2.0)

@@ -66,7 +66,7 @@ def test_an_environment_that_is_slow_under_load_is_harmless(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("graph", "request_"),
     [
-        ("gridhouse_follow", {"step_budget": 40}),
+        pytest.param("gridhouse_follow", {"step_budget": 40}, marks=pytest.mark.slow),
         ("babyai_bot", {"selectors": {"env_id": "BabyAI-GoToLocal-v0"}}),
     ],
 )

@@ -128,6 +128,7 @@ def test_doctor_probes_every_profile(control: LocalControl, monkeypatch: pytest.
     assert "sk-0123456789" not in str(told)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("status", "remedy"),
     [(401, "set api_key_env"), (404, "usually ends in /v1"), (500, "the server's own log")],

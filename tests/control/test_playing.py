@@ -71,6 +71,7 @@ def test_nothing_starts_beside_it_and_it_ends_as_it_is_told(control: LiveControl
         control.play_state(before)
 
 
+@pytest.mark.slow
 def test_it_goes_on_under_the_next_backend_and_can_be_stopped(root: Path) -> None:
     with live(root, leave=True) as control:
         run = control.play(asked())

@@ -75,6 +75,7 @@ def test_it_waits_for_what_it_depends_on(control: LiveControl) -> None:
     assert control.show(third).status == "completed"
 
 
+@pytest.mark.slow
 def test_a_time_limit_ends_it_as_an_error(control: LiveControl) -> None:
     report = wait_until_over(control, control.start(request("deaf", timeout_sec=0.2)))
     assert report.status == "error"

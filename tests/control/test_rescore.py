@@ -142,6 +142,7 @@ def test_a_grader_whose_environment_is_gone_cannot_be_asked_otherwise_under_its_
     assert run.read_spec().scoring == spec.scoring
 
 
+@pytest.mark.slow
 def test_a_backend_that_dies_leaves_it_queued_to_be_scored(graded: Path, server: ChatServer) -> None:
     with live(graded, leave=True) as control:
         run = control.start(request(graded, {"graders": [STEPS]}))

@@ -41,6 +41,7 @@ def test_the_same_episodes_and_one_digest_at_1_and_4_workers(tmp_path: Path) -> 
         assert interval[1] - interval[0] <= WIDTH
 
 
+@pytest.mark.slow
 def test_what_was_played_beyond_stays_on_disk_and_does_not_count(tmp_path: Path) -> None:
     run = finished(make_root(tmp_path), GRAPH, episode_count=400, worker_count=4, until_width=WIDTH)
     head = view_run(run).head

@@ -76,7 +76,10 @@ FATAL = [
 ]
 
 
-@pytest.mark.parametrize("case", FATAL, ids=lambda c: c.fault)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(c, id=c.fault, marks=pytest.mark.slow if "hang" in c.fault else ()) for c in FATAL],
+)
 def test_a_failure_ends_its_episode_and_no_other(root: Path, case: Case) -> None:
     run = play(root, case.fault)
     rows = rows_of(run)
@@ -126,6 +129,7 @@ HARMLESS = [
 LONG = ("long_text", "numpy", "line_separators", "metric_nan", "metric_numpy")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault",
     [pytest.param(fault, marks=pytest.mark.slow if fault in LONG else []) for fault in HARMLESS],
@@ -147,6 +151,7 @@ def assert_strict_json(path: Path) -> None:
             json.loads(document.decode("utf-8"), parse_constant=refuse)
 
 
+@pytest.mark.slow
 def test_a_metric_that_is_not_finite_is_null_and_counted(root: Path) -> None:
     run = play(root, "metric_nan")
     assert rows_of(run)[STRUCK].metrics == {"success": 1.0, "length": 4.0, "nan": None, "inf": None}
@@ -166,6 +171,7 @@ def test_a_bad_end_after_the_last_result_changes_nothing(root: Path, fault: str)
     assert [row.status for row in rows_of(run).values()] == ["completed"] * EPISODES
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mode", "told"),
     [

@@ -105,6 +105,7 @@ def test_a_disk_that_fills_up_at_any_moment(tmp_path: Path, expected: str, seed:
         assert_ended_by_full_disk(run)
 
 
+@pytest.mark.slow
 def test_without_any_room_what_was_there_stays_and_nothing_is_called_done(tmp_path: Path) -> None:
     with small_disk(tmp_path / "disk", 4096) as disk:
         run = write_run(make_root(disk), DIARY, **REQUEST, selectors={"pause": 0.02})
@@ -188,6 +189,7 @@ datetime.datetime = Stepping
 """
 
 
+@pytest.mark.slow
 def test_in_a_long_path_a_stepped_clock_changes_only_what_is_told(tmp_path: Path, expected: str) -> None:
     (tmp_path / "clock").mkdir()
     (tmp_path / "clock" / "sitecustomize.py").write_text(CLOCK)

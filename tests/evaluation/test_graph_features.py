@@ -189,6 +189,7 @@ def test_composites_and_children_across_processes(root: Path) -> None:
         assert asked == [1] * 4, "an episode saw what another left in the nodeset's memory"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("other", "says"),
     [

@@ -106,6 +106,7 @@ def test_what_each_call_was_and_cost_is_with_its_episode(root: Path, server: Cha
     assert [part["type"] for part in content] == ["text", "image_url"]
 
 
+@pytest.mark.slow
 def test_a_server_that_is_away_costs_the_episode_and_is_no_verdict(root: Path, server: ChatServer) -> None:
     settle(root, server, retries=0)
     server.acts.extend([fails(503)] * 2)
@@ -119,6 +120,7 @@ def test_a_server_that_is_away_costs_the_episode_and_is_no_verdict(root: Path, s
     assert summary.aggregate_metrics == kept.metrics
 
 
+@pytest.mark.slow
 def test_a_request_that_is_refused_is_the_graph_s_error(root: Path, server: ChatServer) -> None:
     settle(root, server)
     server.acts.append(fails(404, {"error": {"message": f"no such model, {KEY}"}}))

@@ -100,6 +100,7 @@ def test_what_a_judge_could_not_say_is_said_without_playing_anything(run: RunDir
     assert {row.scoring for row in read_rows(run)} == {"final"}
 
 
+@pytest.mark.slow
 def test_it_is_scored_as_it_says_now_as_far_as_that_goes_without_the_environment(run: RunDir) -> None:
     also = {"id": "tests-pass", "config": {"id": "again", "metric": "again", "cmd": "true"}}
     now = {"graders": [STEPS, TESTS, also], "judges": [{"id": "style", "prompt": "How is it?"}]}
@@ -116,6 +117,7 @@ def test_it_is_scored_as_it_says_now_as_far_as_that_goes_without_the_environment
     assert run.read_spec().scoring == now
 
 
+@pytest.mark.slow
 def test_a_run_that_was_not_scored_is(root: Path) -> None:
     run = played(root, {})
     rescored(run, JUDGED)

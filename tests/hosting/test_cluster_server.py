@@ -154,6 +154,7 @@ def test_another_boot_s_regimes_count_on_a_cluster(keep: Keep) -> None:
     assert "it came back in another regime" in server.why()
 
 
+@pytest.mark.slow
 def test_what_a_run_elsewhere_left_there_is_dropped_when_its_lease_is_stale_or_gone(keep: Keep) -> None:
     server = keep(on="slurm")
     server.ready()

@@ -48,6 +48,7 @@ async def test_it_answers_its_own_over_tcp_as_over_a_socket(start: Start) -> Non
     assert is_gone(pid)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "body"),
     [

@@ -19,6 +19,7 @@ def test_the_expert_graph_succeeds_everywhere_along_shortest_paths(tmp_path: Pat
     assert {row["episode_id"] for row in summary["episodes"]} == {f"val_seen_{n:03d}" for n in range(6)}
 
 
+@pytest.mark.slow
 def test_the_random_graph_takes_the_step_budget_that_it_is_given(tmp_path: Path) -> None:
     words = ("gridhouse_random", "--split", "val_unseen", "-n", "4", "--step-budget", "5")
     code, _, summary = evaltower(tmp_path, *words)

@@ -125,6 +125,7 @@ def turn(body: dict[str, Any]) -> str:
     return SAID[sum(message["role"] == "assistant" for message in body["messages"])]
 
 
+@pytest.mark.slow
 def test_a_model_mends_an_issue_by_shell_commands_until_it_submits(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     graph = json.loads((NODESET / "graphs" / "swe_shell.json").read_text("utf-8"))

@@ -44,6 +44,7 @@ def _left(folder: Path) -> int:
     return int((folder / "ticks.left").read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [2.0, pytest.param(12.0, marks=pytest.mark.slow)])
 def test_a_stalled_terminal_stops_nothing_and_is_repainted(
     terminal: Terminal, tmp_path: Path, seconds: float

@@ -134,6 +134,7 @@ def test_a_stalled_terminal_gets_it_when_it_goes_on(tmp_path: Path, episode: Pat
         assert terminal.output.count(SENT) <= terminal.output.count(FREED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("images", "answers", "why"),
     [

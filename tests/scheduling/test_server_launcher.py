@@ -98,6 +98,7 @@ def test_another_backend_goes_on_with_it(root: Path, model: ModelFiles) -> None:
     assert ended(first).ended == "it was unloaded"
 
 
+@pytest.mark.slow
 def test_killed_with_all_of_its_tree_it_comes_back_at_its_address(root: Path, model: ModelFiles) -> None:
     launcher = ServerLauncher(root, GRACES)
     launcher.start(SEATED)

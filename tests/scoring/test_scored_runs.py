@@ -578,6 +578,7 @@ def _is_told(run: RunDir) -> bool:
     return progress is not None and all(worker.state == "done" for worker in progress.workers)
 
 
+@pytest.mark.slow
 def test_a_platform_in_trouble_costs_its_exports_alone(root: Path, journal: Journal) -> None:
     with ExitStack() as stack:
         doubles = {

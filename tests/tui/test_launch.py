@@ -275,6 +275,7 @@ async def test_what_the_form_would_start_can_be_copied(monkeypatch: pytest.Monke
     assert (request.graph_name, request.worker_count) == ("gridhouse_follow", 4)
 
 
+@pytest.mark.slow
 async def test_over_a_real_backend_two_episodes_are_launched_and_seen_to_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
