@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 class Environment:
     """``graph`` plays it, with ``selectors``; an episode has at most ``steps`` steps.
 
-    ``rebuilds``: episodes that one process plays; fewer than 50 where ``cpu_sec``, what one costs, is much.
     ``program``: what has to be on PATH. ``unseeded``: why another seed of the run makes no other
     episode of an index; empty where it does.
     """
@@ -21,8 +20,6 @@ class Environment:
     graph: str
     selectors: Mapping[str, str] = field(default_factory=dict)
     steps: int = 10
-    rebuilds: int = 50
-    cpu_sec: float = 0.0
     program: str = ""
     unseeded: str = ""
 
@@ -50,20 +47,20 @@ _CASES = "the index is the case"
 
 ENVIRONMENTS = [
     Environment("gridhouse", "env_gridhouse", "gridhouse_random", {"slip": "0.2"}),
-    Environment("workspace", "env_workspace", "swe_gold", rebuilds=12, cpu_sec=0.3, unseeded=_CASES),
+    Environment("workspace", "env_workspace", "swe_gold", unseeded=_CASES),
     _gym("BabyAI-GoToLocal-v0"),
     _gym("FrozenLake-v1"),
     _gym("CartPole-v1"),
     _gym("LunarLander-v3"),
-    _gym("ALE/Pong-v5", steps=40, rebuilds=25, cpu_sec=0.2),
-    _gym("MiniWorld-OneRoom-v0", rebuilds=6, cpu_sec=1.7),
+    _gym("ALE/Pong-v5", steps=40),
+    _gym("MiniWorld-OneRoom-v0"),
     _gym("HalfCheetah-v5", "mujoco_random", steps=4),
-    _gym("HalfCheetah-v5", "mujoco_random", "render", steps=2, rebuilds=6, cpu_sec=0.8),
+    _gym("HalfCheetah-v5", "mujoco_random", "render", steps=2),
     _arm("reach-v3", {"task_id": "reach-v3"}),
-    _arm("reach-v3, frames", {"task_id": "reach-v3", "frames": "render"}, rebuilds=6, cpu_sec=1.2),
-    _text("textworld/simple", rebuilds=6, cpu_sec=1.6),
-    _text("alfworld/kitchen", rebuilds=20, cpu_sec=0.4),
-    _text("scienceworld/lifespan-longest-lived", rebuilds=6, cpu_sec=0.6, program="java"),
+    _arm("reach-v3, frames", {"task_id": "reach-v3", "frames": "render"}),
+    _text("textworld/simple"),
+    _text("alfworld/kitchen"),
+    _text("scienceworld/lifespan-longest-lived", program="java"),
 ]
 
 NOT_HERE = {

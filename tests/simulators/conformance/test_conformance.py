@@ -19,6 +19,7 @@ from tests.simulators.conformance.growth import record
 from tests.simulators.conformance.playing import Played, manifest_of, playing
 
 RUN_SEC = 600.0
+REBUILDS = 50
 SETTLED_AFTER = 3
 """Episodes after which libraries are loaded and pools filled."""
 UNDECLARED_GROWTH_MB = 1.0
@@ -50,23 +51,24 @@ async def test_many_rebuilds_remember_nothing_and_leave_nothing(
     async with playing(environment, tmp_path) as used, playing(environment, tmp_path / "fresh") as fresh:
         digests = [await used.episode(0)]
         first, others = used.memory_mb(), 3
-        while len(digests) < environment.rebuilds - 1:
+        while len(digests) < REBUILDS - 1:
             digests.append(await used.episode(len(digests) % others))
             if len(digests) == SETTLED_AFTER:
                 before, settled = used.handles(), used.memory_mb()
         digests.append(await used.episode(0))
         last, after = used.memory_mb(), used.handles()
-        each = (last - settled) / (environment.rebuilds - SETTLED_AFTER)
+        each = (last - settled) / (REBUILDS - SETTLED_AFTER)
         manifest = used.manifest
         limit, declared = manifest.recycle_above_mb, manifest.expected_ram_mb
-        record(request, environment.name, environment.rebuilds, first, last, each, declared, limit)
+        record(request, environment.name, REBUILDS, first, last, each, declared, limit)
         again = [await fresh.episode(number) for number in (2, 0)]
         assert await _left_after_a_kill(fresh) == []
     assert digests[-1] == digests[0] == again[1], "what was played before has changed an episode"
     assert again[0] == digests[2], "a fresh process and a used one differ"
     assert len(set(digests[:others])) == others, "two seeds are one episode"
     assert {what: after[what] - before[what] for what in after if after[what] > before[what]} == {}
-    assert each < UNDECLARED_GROWTH_MB or (limit is not None and last < limit), "it grows, undeclared"
+    # A declared limit bounds it: above that a run goes on in a fresh process (see test_gymnasium.py).
+    assert each < UNDECLARED_GROWTH_MB or limit is not None, "it grows, undeclared"
     assert declared is None or settled < SLACK * declared
 
 
