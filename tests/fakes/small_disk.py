@@ -31,12 +31,17 @@ def small_disk(place: Path, kib: int, inodes: int | None = None) -> Iterator[Pat
 
 def fill(disk: Path, leave_kib: int) -> Path:
     """Fill a disk up to ``leave_kib`` KiB; the file that does it."""
-    there = os.statvfs(disk)
-    size = there.f_bavail * there.f_frsize - (leave_kib << 10)
     file = disk / "fill"
     with open(file, "wb") as out:
-        os.posix_fallocate(out.fileno(), 0, max(size, 1))
-    return file
+        while True:
+            there = os.statvfs(disk)
+            size = there.f_bavail * there.f_frsize - (leave_kib << 10)
+            try:
+                os.posix_fallocate(out.fileno(), 0, max(size, 1))
+                return file
+            except OSError:  # others write here meanwhile
+                if size <= 1:
+                    return file
 
 
 def remount(place: Path, options: str) -> None:
