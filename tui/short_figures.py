@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from engine.figures import number
 
-DIGITS = (3, 2, 1, 0)
+_DIGITS = ((3, 2), (1, 0))
+"""Of a group, a digit is given up before the mean is; the last is for large numbers."""
 
 
 def short_estimate(mean: float | None, ci95: tuple[float, float] | None, room: int) -> str:
@@ -13,23 +14,26 @@ def short_estimate(mean: float | None, ci95: tuple[float, float] | None, room: i
     where even they have none."""
     if mean is None or ci95 is None:
         return number(mean)
-    for digits in DIGITS:
-        for told in _forms(mean, ci95, digits):
-            if len(told) <= room:
-                return told
+    for group in _DIGITS:
+        for with_mean in (True, False):
+            for digits in group:
+                told = _told(mean, ci95, digits, with_mean)
+                if told and len(told) <= room:
+                    return told
     return number(mean)
 
 
-def _forms(mean: float, ci95: tuple[float, float], digits: int) -> list[str]:
+def _told(mean: float, ci95: tuple[float, float], digits: int, with_mean: bool) -> str:
+    """Empty where so few digits tell nothing."""
     low, high = (_end(end, digits) for end in ci95)
     if low == high:
-        return []
+        return ""
     middle = f"{mean:.{digits}f}"
     above, below = ci95[1] - mean, mean - ci95[0]
     half = _end((above + below) / 2, digits)
     if abs(above - below) < 10**-digits and half != "0":
-        return [f"{middle}±{half}"]
-    return [f"{middle} [{low}, {high}]", f"[{low}, {high}]"]
+        return f"{middle}±{half}" if with_mean else ""
+    return f"{middle} [{low}, {high}]" if with_mean else f"[{low}, {high}]"
 
 
 def _end(value: float, digits: int) -> str:

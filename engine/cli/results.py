@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from engine.cli.output import put, put_table, put_wrapped, say, say_lines
 from engine.cli.progress import clock
-from engine.figures import count, interval, labelled, measure, number
-from engine.report.words import instead_in_words, lacking, without_it
+from engine.figures import count, instead_in_words, interval, labelled, measure, number
+from engine.report.words import lacking, without_it
 
 if TYPE_CHECKING:
     from engine.control.reports import RunReport

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from engine.control.results import Results
 from engine.control.scoring_report import ScoringReport
-from engine.figures import HasInterval, count, interval, labelled
+from engine.figures import HasInterval, count, instead_in_words, interval, labelled
 from engine.report.markup import Child, Html, cut, el, figure, pointer, section, table
-from engine.report.words import instead_in_words, lacking, without_it
+from engine.report.words import lacking, without_it
 from engine.statistics.error_groups import grouped_errors
 from engine.statistics.intervals import Estimate
 from engine.statistics.kinds import is_bounded

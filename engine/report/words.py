@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from engine.figures import measure
 from engine.store.scores import Measured, Score, Unmeasured
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from engine.statistics.missingness import Missingness
-
-_NAMED = 4
-"""Metrics that a line names."""
 
 
 def lacking(missing: Missingness) -> str:
@@ -33,13 +27,6 @@ def without_it(missing: Missingness) -> str:
     """``3 without it: 2 errored, 1 not run; were they all the worst or the best, it would be …``."""
     left = missing.planned - missing.measured
     return f"{left} without it: {lacking(missing)}{missing.bounds_in_words}"
-
-
-def instead_in_words(metrics: Sequence[str], run: str) -> str:
-    """``Of return and length enough was measured: evaltower show RUN --metric return``; at least one."""
-    named = [*metrics[:_NAMED], *(["more"] if len(metrics) > _NAMED else [])]
-    told = " and ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
-    return f"Of {told} enough was measured: evaltower show {run} --metric {quote(metrics[0])}"
 
 
 def score_in_words(score: Score) -> str:

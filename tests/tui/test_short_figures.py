@@ -33,6 +33,10 @@ def test_a_mean_with_its_interval_in_few_cells(
     assert short_estimate(mean, ci95, 18) == crumb
 
 
+def test_a_digit_is_given_up_before_the_mean_is() -> None:
+    assert short_estimate(0.896, (0.8434, 0.9327), 16) == "0.90 [.84, .93]"
+
+
 def ends(told: str) -> tuple[float, float, float]:
     """The ends that are told, and what a last digit is worth."""
     digits = max((len(tail) for tail in re.findall(r"\.(\d+)", told)), default=0)
