@@ -136,6 +136,7 @@ def test_groups_of_the_same_mean_have_no_interval(method):
 def test_a_score_says_itself_whether_it_is_a_rate(values):
     assert estimate(values, metric="edits", graded=True).method == "wilson"
     assert estimate(values, metric="cost_of_failure", graded=True).method == "wilson"
+    assert estimate(values, metric="score", graded=True).method == "wilson"
     assert estimate(values, metric="success_rate", graded=False).method in ("t", "none")
     assert estimate([*values, 0.5], metric="edits", graded=True).method != "wilson"
 
