@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from shlex import quote
 from typing import Protocol
 
 UNITS = {"span": "ms"}
 """Of metrics that a grader gives in one; what an environment measures is its own affair."""
+_NAMED = 4
+"""Metrics that a line names."""
 
 
 class HasInterval(Protocol):
@@ -41,6 +45,13 @@ def interval(found: HasInterval, before: str = "") -> str:
     if found.ci95 is not None:
         return f"{before}[{number(found.ci95[0])}, {number(found.ci95[1])}]"
     return f"{before}no spread" if found.stderr == 0 else ""
+
+
+def instead_in_words(metrics: Sequence[str], run: str) -> str:
+    """``Of return and length enough was measured: evaltower show RUN --metric return``; at least one."""
+    named = [*metrics[:_NAMED], *(["more"] if len(metrics) > _NAMED else [])]
+    told = " and ".join(filter(None, [", ".join(named[:-1]), named[-1]]))
+    return f"Of {told} enough was measured: evaltower show {run} --metric {quote(metrics[0])}"
 
 
 def count(number: int, what: str) -> str:

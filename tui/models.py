@@ -16,8 +16,9 @@ from engine.control.queue_reports import (
 )
 from engine.control.reports import RunReport
 from engine.control.results import Results
-from engine.figures import interval, measure, number
+from engine.figures import interval, measure
 from engine.store.records import EpisodeRow, Progress, WorkerProgress
+from tui.short_figures import short_estimate
 from tui.theme import Outcome
 
 if TYPE_CHECKING:
@@ -154,18 +155,14 @@ def headline_of(report: RunReport) -> str:
     return " ".join(filter(None, [name, measure(name, stats.mean), interval(stats)]))
 
 
-def short_headline(report: RunReport) -> str:
-    """The same in ten cells, without the metric's name: ``0.612±.034``."""
+def short_headline(report: RunReport, room: int = 10) -> str:
+    """The same in so many cells, without the metric's name: ``0.612±.034``."""
     found = report.standing
     if found is None:
         return ""
     if found.withheld:
         return "withheld"
-    stats = found.stats
-    if stats.ci95 is None:
-        return number(stats.mean)
-    half = number((stats.ci95[1] - stats.ci95[0]) / 2)
-    return f"{number(stats.mean)}±{half.removeprefix('0') if half.startswith('0.') else half}"
+    return short_estimate(found.stats.mean, found.stats.ci95, room)
 
 
 def duration(seconds: float | None) -> str:

@@ -24,6 +24,7 @@ Outcome = Literal[
     "waiting",
     "running",
     "scoring",
+    "completed",
     "success",
 ]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
@@ -45,6 +46,7 @@ _DRAWN: Mapping[Outcome, tuple[str, str, tuple[str, str, str], Style]] = {
     "waiting": ("·", ".", ("#7c8796", "#5c6773", "#999999"), Style(dim=True)),
     "running": ("▒", ">", ("#4f9fe0", "#0b5cad", "#56b4e9"), Style()),
     "scoring": ("▞", "s", ("#35c4b5", "#00756a", "#ffffff"), Style()),
+    "completed": ("▄", "o", ("#8fa3bf", "#4a5f7a", "#bbbbbb"), Style()),
     "success": ("█", "+", ("#4fae6a", "#1f7a3d", "#0072b2"), Style()),
 }
 

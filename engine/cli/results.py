@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from engine.cli.output import put, put_table, put_wrapped, say, say_lines
 from engine.cli.progress import clock
-from engine.figures import count, interval, labelled, measure, number
+from engine.figures import count, instead_in_words, interval, labelled, measure, number
 from engine.report.words import lacking, without_it
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ def put_result(report: RunReport, results: Results, rows: Sequence[EpisodeRow]) 
     summary = report.summary
     if report.is_over or results.metrics:
         _put_headline(results.headline)
+        if results.instead:
+            put_wrapped(instead_in_words(results.instead, report.run_id))
         put()
     if results.metrics and results.headline.withheld is None:
         put_table(

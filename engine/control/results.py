@@ -10,7 +10,7 @@ import msgspec
 from engine.control.reports import NotFoundError
 from engine.scoring.asked import wants_verdicts
 from engine.statistics.aggregate import aggregate
-from engine.statistics.budget import HEADLINES, Headline, budget_of, headline, headline_metric
+from engine.statistics.budget import HEADLINES, Headline, budget_of, by_worth, headline, headline_metric
 from engine.statistics.error_groups import ErrorGroup, error_groups, nothing_measured
 from engine.statistics.intervals import Estimate
 from engine.statistics.repeats import Repeats, repeats
@@ -28,6 +28,7 @@ class Results(msgspec.Struct, kw_only=True):
     """``headline``: the metric that stands for the run, or why it is withheld. ``metrics``: all, over what
     completed. ``tasks``: the headline's metric by task, where there are several, else by scene, where scenes
     recur or are tasks. ``repeats``: its pass rates, where it is 0 or 1 and episodes were repeated.
+    ``instead``: where the headline is withheld, the metrics that would not be, the likeliest first.
     ``errors``: of the episodes, the commonest first.
     """
 
@@ -35,6 +36,7 @@ class Results(msgspec.Struct, kw_only=True):
     metrics: dict[str, Estimate]
     tasks: TaskTable | None = None
     repeats: Repeats | None = None
+    instead: list[str] = []
     errors: list[ErrorGroup] = []
 
 
@@ -56,7 +58,8 @@ def results_of(run: RunDir, metric: str | None = None) -> Results:
     name = metric or headline_metric([*metrics, *sorted((named | wanted) - metrics.keys())]) or HEADLINES[0]
     planned = _planned_by_task(view.spec.eval) if view.spec else {}
     errors = error_groups(rows)
-    found = headline(lines, name, view.head.total_episodes, budget_of(view.spec.scoring if view.spec else {}))
+    total, budget = view.head.total_episodes, budget_of(view.spec.scoring if view.spec else {})
+    found = headline(lines, name, total, budget)
     if rows and all(row.status == "error" for row in rows):
         found = replace(found, withheld=nothing_measured(errors))
     scenes = {row.scene_id for row in rows if row.scene_id}
@@ -70,6 +73,9 @@ def results_of(run: RunDir, metric: str | None = None) -> Results:
         metrics=metrics,
         tasks=tasks,
         repeats=_repeats(rows, name),
+        instead=[other for other in by_worth(metrics) if headline(lines, other, total, budget).estimate]
+        if found.withheld
+        else [],
         errors=errors,
     )
 

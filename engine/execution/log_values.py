@@ -16,6 +16,8 @@ TEXT_LIMIT = 64 * 1024
 """Bytes of UTF-8 beyond which a text is an asset."""
 IMAGE_SIDE = 16
 """Pixels that a side has at least, of an image on a port not typed IMAGE: MiniGrid's 7×7×3 is none."""
+FEW = 8
+"""Elements of an array that the log holds one by one, as of an action."""
 
 Array = numpy.ndarray[Any, Any]
 
@@ -92,8 +94,20 @@ def _is_image(array: Array, image_port: bool) -> bool:
     return array.ndim == 3 and array.shape[2] == 3 and min(array.shape[:2]) >= IMAGE_SIDE
 
 
-def _summary(array: Array) -> dict[str, float | None]:
-    """``min``, ``max`` and ``mean`` of the finite elements; None where there are none, or no numbers."""
+def _summary(array: Array) -> dict[str, Any]:
+    """``min``, ``max`` and ``mean`` of the finite elements, None where there are none, or no numbers; of an
+    array of few numbers its ``values``, too."""
+    if array.dtype.kind in "biuf" and 0 < array.size <= FEW:
+        return {**_bounds(array), "values": _plain(array)}
+    return _bounds(array)
+
+
+def _plain(array: Array) -> Any:
+    """What JSON has of it: of a ``longdouble``, ``tolist`` would make no floats."""
+    return (array.astype(numpy.float64) if array.dtype.kind == "f" else array).tolist()
+
+
+def _bounds(array: Array) -> dict[str, float | None]:
     if array.dtype.kind not in "biuf" or array.size == 0:
         return {"min": None, "max": None, "mean": None}
     finite = array if array.dtype.kind != "f" else array[numpy.isfinite(array)]

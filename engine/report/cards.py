@@ -28,7 +28,7 @@ def chosen(rows: Sequence[EpisodeRow]) -> tuple[list[int], list[int]]:
     """Places in ``rows`` of the episodes that get a card: what failed, the worst first; some others."""
     faults = [at for at, row in enumerate(rows) if is_fault(row)]
     faults.sort(key=lambda at: EPISODE_OUTCOMES.index(outcome_of(rows[at])))
-    others = [at for at, row in enumerate(rows) if outcome_of(row) == "success"]
+    others = [at for at, row in enumerate(rows) if outcome_of(row) in ("success", "completed")]
     return faults[:FAULTS], others[:OTHERS]
 
 

@@ -87,7 +87,7 @@ def _row(parts: Iterable[str]) -> str:
 
 
 def _array(facts: Mapping[str, Any]) -> str:
-    """``[6], -0.98 to 0.91``: shape, least and greatest of an array whose values the log has not."""
+    """Its values where the log has them, else ``[6], -0.98 to 0.91``: shape, least and greatest."""
     shape = facts.get("shape")
     sizes = [size for size in shape if isinstance(size, int)] if isinstance(shape, list) else []
     told = f"[{'×'.join(map(str, sizes[:MOST]))}]"
@@ -98,6 +98,8 @@ def _array(facts: Mapping[str, Any]) -> str:
     low, high = (f"{end:.0f}" if whole else f"{end:.2f}" for end in ends)
     if sizes in ([], [1]):
         return low
+    if isinstance(values := facts.get("values"), list):
+        return in_short(values)
     return f"{told}, all {low}" if low == high else f"{told}, {low} to {high}"
 
 

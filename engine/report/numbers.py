@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from engine.control.results import Results
 from engine.control.scoring_report import ScoringReport
-from engine.figures import HasInterval, count, interval, labelled
+from engine.figures import HasInterval, count, instead_in_words, interval, labelled
 from engine.report.markup import Child, Html, cut, el, figure, pointer, section, table
 from engine.report.words import lacking, without_it
 from engine.statistics.error_groups import grouped_errors
@@ -36,6 +36,9 @@ def headline(results: Results, summary: SummaryHead, rows: Sequence[EpisodeRow])
         told = [
             el("p", f"{found.metric} is withheld", cls="withheld"),
             el("p", found.withheld or ""),
+            el("p", instead_in_words(results.instead, summary.run_id), cls="note")
+            if results.instead
+            else None,
         ]
     else:
         stats = _stats(results, summary).get(found.metric) or found.estimate

@@ -31,8 +31,16 @@ class Headline:
 
 def headline_metric(names: Iterable[str]) -> str | None:
     """The metric that stands for a run with these: a well-known one, else the first; None of none."""
+    return next(iter(by_worth(names)), None)
+
+
+def by_worth(names: Iterable[str]) -> list[str]:
+    """Those that are worth a headline first, the others as they are."""
     found = list(names)
-    return next((name for name in HEADLINES if name in found), next(iter(found), None))
+    return [
+        *(name for name in HEADLINES if name in found),
+        *(name for name in found if name not in HEADLINES),
+    ]
 
 
 def budget_of(scoring: Mapping[str, Any]) -> float:

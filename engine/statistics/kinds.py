@@ -1,7 +1,8 @@
 """What a metric is: whether it can only be within [0, 1], or takes other values too.
 
 A score says itself whether it is nothing but a pass or a fail. Of the graph's own metrics a row has numbers
-alone, and the first few of a navigation error may well be 0: there the name tells.
+alone, and the first few of a navigation error, or the returns of a game that is never won, may well be 0:
+there the name tells.
 """
 
 from __future__ import annotations
@@ -9,24 +10,34 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-_UNIT = frozenset(
-    {"success", "succeeded", "solved", "passed", "pass", "reached", "found", "correct", "accuracy", "rate"}
-    | {"spl", "ndtw", "sdtw", "cls", "collided", "terminated", "truncated", "done", "won", "iou", "share"}
+_WORDS: tuple[tuple[bool, str], ...] = (
+    # Paid by a game or a task, or added up over an episode, by whatever it is paid: any number.
+    (False, "return returns reward rewards rew score scores scored points payoff profit utility regret"),
+    (False, "fitness total sum cumulative"),
+    # Shares, of whatever is divided or weighed: as in error_rate, success_weighted_by_path_length.
+    (True, "rate share fraction proportion probability accuracy weighted sr osr spl ndtw sdtw cls iou"),
+    # Lengths, amounts and counts: as in steps_to_success.
+    (False, "error errors length distance cost costs loss steps actions turns moves calls tokens collisions"),
+    (
+        False,
+        "count number num time duration sec secs seconds ms latency span usd eur dollars money price spent",
+    ),
+    (False, "bytes mb requests retries messages files levels lives coins kills"),
+    # Either is or is not.
+    (True, "success successes succeeded solved passed pass reached found correct collided terminated"),
+    (True, "truncated done won"),
 )
-_OTHER = frozenset(
-    {"error", "errors", "length", "distance", "cost", "steps", "actions", "turns", "calls", "tokens"}
-    | {"collisions", "count", "number", "time", "duration", "sec", "seconds", "ms", "loss", "latency", "span"}
-    | {"usd", "eur", "dollars", "money", "price", "spent", "bytes", "mb", "requests", "retries", "messages"}
-)
-_WORD = re.compile(r"[^a-z0-9]+")
+"""(within [0, 1], words of a name): the first line that has one of a name's words tells."""
+_KINDS = tuple((bounded, frozenset(words.split())) for bounded, words in _WORDS)
+_BETWEEN = re.compile(r"[^a-z]+")
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")
+"""Where ``meanReturn`` has two words; ``nDTW`` is one."""
 
 
 def is_bounded(metric: str) -> bool | None:
     """Whether its values are within [0, 1]; None where the name does not say."""
-    words = set(_WORD.split(metric.lower()))
-    if words & _UNIT:
-        return True
-    return False if words & _OTHER else None
+    words = set(_BETWEEN.split(_HUMP.sub("_", metric).lower()))
+    return next((bounded for bounded, known in _KINDS if words & known), None)
 
 
 def is_rate(values: Sequence[float], metric: str = "", graded: bool | None = None) -> bool:

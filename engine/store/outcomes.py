@@ -8,12 +8,20 @@ from engine.store.records import EpisodeRow
 from engine.store.scores import Measured
 
 EpisodeOutcome = Literal[
-    "crash", "misconfigured", "timeout", "failure", "unmeasured", "cancelled", "scoring", "success"
+    "crash",
+    "misconfigured",
+    "timeout",
+    "failure",
+    "unmeasured",
+    "cancelled",
+    "scoring",
+    "completed",
+    "success",
 ]
 EPISODE_OUTCOMES: tuple[EpisodeOutcome, ...] = get_args(EpisodeOutcome)
 """The worst first."""
 
-_MAY_CHANGE: tuple[EpisodeOutcome, ...] = ("success", "failure", "unmeasured")
+_MAY_CHANGE: tuple[EpisodeOutcome, ...] = ("success", "completed", "failure", "unmeasured")
 
 
 def outcome_of(row: EpisodeRow) -> EpisodeOutcome:
@@ -25,7 +33,8 @@ def outcome_of(row: EpisodeRow) -> EpisodeOutcome:
 def known_outcome(row: EpisodeRow) -> EpisodeOutcome:
     """How it ended, as far as that is known. Misconfigured: refused as it was asked for (class config), so
     that nothing crashed. A completed one is a failure where its verdict says so, or its success is below one
-    half; it is unmeasured where graders or judges pass or fail it, and no verdict came of that."""
+    half; it is unmeasured where graders or judges pass or fail it, and no verdict came of that, or nothing
+    was measured. With other numbers alone, as of a game that has only a return, it is just completed."""
     if row.status == "cancelled":
         return "cancelled"
     if row.termination == "timeout":
@@ -37,12 +46,16 @@ def known_outcome(row: EpisodeRow) -> EpisodeOutcome:
     success = row.measures.get("success")
     if success is not None:
         return "success" if success >= 0.5 else "failure"
-    open_ = row.verdict is None and any(isinstance(s, Measured) and s.passed is not None for s in row.scores)
+    if row.verdict:
+        return "success"
+    undecided = any(isinstance(score, Measured) and score.passed is not None for score in row.scores)
     measured = any(value is not None for value in row.measures.values())
-    return "success" if measured and not open_ else "unmeasured"
+    return "completed" if measured and not undecided else "unmeasured"
 
 
 def is_fault(row: EpisodeRow) -> bool:
     """Whether it failed, or gave no number and none is to come."""
     known = known_outcome(row)
-    return known not in ("success", "cancelled") and (known != "unmeasured" or row.scoring != "pending")
+    return known not in ("success", "completed", "cancelled") and (
+        known != "unmeasured" or row.scoring != "pending"
+    )

@@ -37,8 +37,30 @@ def test_above_the_error_budget_no_mean_is_shown(shell: Shell, root: Path) -> No
         in told
     )
     assert "0.875" not in said.out
+    assert "enough was measured" not in told
     assert "success withheld: 2 of 10 with errors" in shell("runs").out
     assert shell("show", "last", "--json").json["results"]["headline"]["estimate"] is None
+
+
+def test_where_the_headline_is_withheld_what_can_be_told_is_named(shell: Shell, root: Path) -> None:
+    rows = [
+        fake_row(
+            index,
+            selectors={"task_id": "pong" if index < 4 else "fetch"},
+            metrics={"length": 9.0, "return": index / 8, "success": None if index < 4 else 1.0},
+        )
+        for index in range(8)
+    ]
+    run = make_run(root, rows=rows, total_episodes=8).run_id
+    told = " ".join(shell("show", "last").out.split())
+    named = f"Of return and length enough was measured: evaltower show {run} --metric return"
+    assert "success is withheld: 4 of 8 episodes gave no success: 4 unmeasured" in told
+    assert named in told
+    assert named in shell("report", "last", "-o", "-").out
+    other = shell("show", "last", "--metric", "return").out
+    assert "return by task" in other
+    assert "enough was measured" not in other
+    assert shell("show", "last", "--json").json["results"]["instead"] == ["return", "length"]
 
 
 def test_a_run_in_which_nothing_completed(shell: Shell, root: Path) -> None:

@@ -198,16 +198,22 @@ def test_what_counts_as_an_image(tmp_path, array, wire_type, kept):
 @pytest.mark.parametrize(
     ("array", "summary"),
     [
-        (numpy.array([[0.0, 2.0]], "f4"), {"min": 0.0, "max": 2.0, "mean": 1.0}),
-        (numpy.array([math.nan, math.inf, 3.0]), {"min": 3.0, "max": 3.0, "mean": 3.0}),
-        (numpy.array([math.nan]), {"min": None, "max": None, "mean": None}),
-        (numpy.array([True, False]), {"min": 0.0, "max": 1.0, "mean": 0.5}),
+        (numpy.array([[0.0, 2.0]], "f4"), {"min": 0.0, "max": 2.0, "mean": 1.0, "values": [[0.0, 2.0]]}),
+        (
+            numpy.array([math.nan, math.inf, 3.0]),
+            {"min": 3.0, "max": 3.0, "mean": 3.0, "values": [None, None, 3.0]},
+        ),
+        (numpy.array([math.nan]), {"min": None, "max": None, "mean": None, "values": [None]}),
+        (numpy.array([True, False]), {"min": 0.0, "max": 1.0, "mean": 0.5, "values": [True, False]}),
+        (numpy.arange(9), {"min": 0.0, "max": 8.0, "mean": 4.0}),
         (numpy.zeros((0, 3)), {"min": None, "max": None, "mean": None}),
         (numpy.array(["a"]), {"min": None, "max": None, "mean": None}),
         (numpy.array([{"a": 1}], dtype=object), {"min": None, "max": None, "mean": None}),
     ],
 )
-def test_any_other_array_is_a_summary_of_its_finite_elements(tmp_path, array, summary):
+def test_any_other_array_is_a_summary_of_its_finite_elements_and_few_numbers_stand_there(
+    tmp_path, array, summary
+):
     facts = {"shape": list(array.shape), "dtype": array.dtype.name}
     assert shown(tmp_path, array) == {"$array": {**facts, **summary}}
 

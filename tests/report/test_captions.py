@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.execution.assets import Assets
+from engine.execution.log_values import LogValues
 from engine.report.drawing import LONGEST_TOLD, caption_of, in_short
 from engine.report.frames import Frame, frames_of, streams_of
 from tests.fakes.finished_runs import fake_line
@@ -33,6 +36,9 @@ def array(**more: Any) -> dict[str, Any]:
         (array(), "step 1 · action [6], -0.98 to 0.91"),
         (array(shape=[2, 3]), "step 1 · action [2×3], -0.98 to 0.91"),
         (array(min=0.0, max=0.0), "step 1 · action [6], all 0.00"),
+        (array(shape=[4], values=[0.0, 1.0, 0.456, -0.98]), "step 1 · action [0.00, 1.00, 0.46, -0.98]"),
+        (array(shape=[2, 2], values=[[0, 1], [2, 3]]), "step 1 · action [[0, 1], [2, 3]]"),
+        ({"arm": array(values=[0.5, -1.0])}, "step 1 · action arm [0.50, -1.00]"),
         (array(shape=[1], min=0.5, max=0.5), "step 1 · action 0.50"),
         (array(shape=[], dtype="int64", min=3.0, max=3.0), "step 1 · action 3"),
         (array(dtype="uint8", min=0.0, max=7.0), "step 1 · action [6], 0 to 7"),
@@ -77,6 +83,24 @@ def test_a_small_array_in_a_file_of_its_own_is_told_by_its_values(tmp_path: Path
     kept = {"$asset": "assets/a.npz", "shape": [2], "dtype": "float32"}
     [frame] = logged(tmp_path, kept)
     assert caption_of(frame) == "step 0 · action [0.25, -1.50]"
+
+
+@pytest.mark.parametrize(
+    ("action", "told"),
+    [
+        (numpy.array([0.1, -0.75, 1.0, 0.0], "float32"), "step 0 · action [0.10, -0.75, 1.00, 0.00]"),
+        (numpy.arange(8), "step 0 · action [0, 1, 2, 3, 4, 5, 6, 7]"),
+        (numpy.array([True, False]), "step 0 · action [True, False]"),
+        (numpy.array([numpy.longdouble(0.5), 1]), "step 0 · action [0.50, 1.00]"),
+        (numpy.arange(9), "step 0 · action [9], 0 to 8"),
+    ],
+)
+def test_an_array_of_few_numbers_is_told_by_them_as_the_log_has_it(
+    tmp_path: Path, action: Any, told: str
+) -> None:
+    values = LogValues(Assets(tmp_path), lambda array: array.tobytes(), keep_arrays=False)
+    [frame] = logged(tmp_path, json.loads(values.encode(action)))
+    assert caption_of(frame) == told
 
 
 @pytest.mark.parametrize("content", [b"", b"PK\3\4", None, "pickle", "large"])

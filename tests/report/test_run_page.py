@@ -182,6 +182,16 @@ def test_a_misconfigured_episode_is_no_crash(shell: Shell, root: Path) -> None:
     assert "1 misconfigured" in page.texts["outcomes"]
 
 
+def test_an_episode_that_measured_no_success_is_drawn_as_none(shell: Shell, root: Path) -> None:
+    make_run(root, rows=[fake_row(0, metrics={"return": 0.0, "success": None}), fake_row(1)])
+    said = shell("report", "last", "-o", "-").out
+    assert re.findall(r'title="(\d: \w+)"', said) == ["0: completed", "1: success"]
+    page = Page(said)
+    assert "1 completed" in page.texts["outcomes"]
+    assert "failures" not in page.texts
+    assert "Episode 0" in page.texts["others"]
+
+
 def test_every_outcome_has_a_colour_and_a_sign_of_its_own() -> None:
     style = STYLE.read_text()
     drawn = re.findall(r":is\(\.legend i, \.cells a\)\.(\w+)::before \{ content: \"(.)\"; \}", style)

@@ -53,6 +53,14 @@ def test_a_run_against_itself_does_not_differ():
         assert found.more_episodes is None
 
 
+@pytest.mark.parametrize("metric", ["return", "mean_reward", "max_score"])
+def test_returns_that_happen_to_be_0_or_1_are_not_compared_as_rates(metric):
+    outcomes = coin(40, 0.5, 1), coin(40, 0.6, 2)
+    left, right = ([Row(i, {metric: s}) for i, s in enumerate(side)] for side in outcomes)
+    found = one(left, right, metric)
+    assert (found.tests.mcnemar, found.test, found.difference.method) == (None, "permutation", "t")
+
+
 def test_three_flipped_episodes_of_a_hundred_are_named():
     left = successes(coin(100, 0.7, 3))
     right = [Row(row.episode_index, dict(row.metrics)) for row in left]

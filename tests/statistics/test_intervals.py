@@ -18,6 +18,7 @@ from engine.statistics.intervals import (
     t_interval,
     wilson_interval,
 )
+from engine.statistics.kinds import is_bounded
 from engine.statistics.sums import mean
 from tests.statistics.making import any_floats, floats, patient
 
@@ -135,6 +136,7 @@ def test_groups_of_the_same_mean_have_no_interval(method):
 def test_a_score_says_itself_whether_it_is_a_rate(values):
     assert estimate(values, metric="edits", graded=True).method == "wilson"
     assert estimate(values, metric="cost_of_failure", graded=True).method == "wilson"
+    assert estimate(values, metric="score", graded=True).method == "wilson"
     assert estimate(values, metric="success_rate", graded=False).method in ("t", "none")
     assert estimate([*values, 0.5], metric="edits", graded=True).method != "wilson"
 
@@ -186,8 +188,56 @@ def test_differences_that_happen_to_be_0_or_1_are_no_rate():
     assert mean_estimate([0.0, 1.0, 1.0], method="bca").method == "bca"
 
 
+AMOUNTS = ("return", "reward", "score", "scored", "points", "total", "cumulative", "payoff")
+LENGTHS = ("navigation_error", "path_length", "steps", "usd", "agent_usd", "span", "tokens", "tool_calls")
+SHARES = ("error_rate", "SR", "OSR", "SPL", "nDTW", "success_weighted_by_path_length", "collision_share")
+BINARY = ("success", "oracle_success", "won", "terminated", "pass", "solved")
+around = st.lists(
+    st.sampled_from(["", "mean", "max", "episode", "ep", "test", "final", "0", "grasp"]), max_size=2
+)
+joints = st.sampled_from(["_", "-", "/", " ", ".", ":"])
+
+
+@st.composite
+def named(draw, *words):
+    """A name that has these words in it, in that order, written in one of the usual ways."""
+    parts = [*draw(around), *words, *draw(around)]
+    joint = draw(joints)
+    how = draw(st.sampled_from([str, str.upper, str.title]))
+    if draw(st.booleans()):
+        return "".join(part[:1].upper() + part[1:] for word in parts for part in word.split("_") if part)
+    return joint.join(how(part) for part in parts if part)
+
+
+@patient
+@given(st.data())
+def test_a_name_tells_however_it_is_written_and_whatever_else_it_says(data):
+    amount, length = data.draw(st.sampled_from(AMOUNTS)), data.draw(st.sampled_from(LENGTHS))
+    binary = data.draw(st.sampled_from(BINARY))
+    for words in ([amount], [length], [amount, "rate"], [amount, "of", binary], [length, "to", binary]):
+        assert is_bounded(data.draw(named(*words))) is False
+    for words in ([binary], [binary, "rate"], [length, "rate"]):
+        assert is_bounded(data.draw(named(*words))) is True
+
+
+@pytest.mark.parametrize("metric", SHARES)
+def test_the_usual_shares_are_known_by_their_names(metric):
+    assert is_bounded(metric) is True
+
+
+@pytest.mark.parametrize("metric", ["grasp", "answer_match", "", "42", "Ω"])
+def test_of_other_names_the_values_tell(metric):
+    assert is_bounded(metric) is None
+
+
 @pytest.mark.parametrize(
-    "metric", ["navigation_error", "path_length", "steps", "usd", "agent_usd", "span", "tokens", "tool_calls"]
+    "metric",
+    [
+        *LENGTHS,
+        *("return", "mean_return", "episode_return", "total_reward", "cumulative_reward", "ep_rew_mean"),
+        *("score", "max_score", "highest_score", "maxScore", "points", "steps_to_success", "success_count"),
+        *("files_changed", "num_steps"),
+    ],
 )
 def test_what_is_no_rate_is_none_though_its_values_so_far_are_0_or_1(metric):
     assert estimate([0.0], metric=metric).ci95 is None

@@ -33,7 +33,7 @@ from tui.models_lanes import (
     whole,
     worst_first,
 )
-from tui.panes.lane_lines import lane_line, now_text, track, widths
+from tui.panes.lane_lines import lane_line, legend_line, now_text, rare_outcomes, track, widths
 from tui.panes.lanes import LanesPane
 from tui.theme import OUTCOMES, THEMES, Outcome, worst
 
@@ -244,6 +244,19 @@ def test_a_lane_can_be_read_without_colour(theme: str, ascii_only: bool) -> None
     assert len(set(drawn[: len(OUTCOMES)])) == len(OUTCOMES)
     assert drawn.isascii() or not ascii_only
     assert drawn[len(OUTCOMES) :] == " "
+
+
+def test_the_legend_tells_of_what_measured_no_success_only_where_there_is_such() -> None:
+    went = moment(20), moment(10)
+    rows = [
+        fake_row(index, metrics=metrics, started_at=went[0], finished_at=went[1])
+        for index, metrics in enumerate(({"return": 1.0, "success": None}, {"success": 1.0}))
+    ]
+    seen = live_lanes([], rows)
+    assert [block.outcome for block in seen.lanes[0].blocks] == ["completed", "success"]
+    assert rare_outcomes(seen) == ["completed"]
+    assert rare_outcomes(live_lanes([], rows[1:])) == []
+    assert " completed " in text(legend_line(Drawing(), 80, rare_outcomes(seen)))
 
 
 def test_a_block_with_room_for_it_has_its_number() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -110,6 +111,11 @@ def test_what_is_withheld_gives_the_reason_and_no_mean_anywhere() -> None:
     assert "above the error budget of 1 %" in " ".join(lines[1:4])
     assert not any("0.754" in line or "pass@k" in line or "every" in line for line in lines)
     assert any(line.startswith("kitchen 1 ") and line.split()[-2:] == ["27", "3"] for line in lines)
+
+
+def test_what_can_be_told_instead_is_named() -> None:
+    found = msgspec.structs.replace(results(repeated()), instead=["return", "length"])
+    assert "Of return and length enough was measured: evaltower show RUN --metric return" in drawn(found, 100)
 
 
 estimates = st.tuples(st.floats(0, 1), st.floats(0, 0.5), st.floats(0, 0.5)).map(

@@ -31,7 +31,9 @@ from tui.models import (
         (fake_row(1), "success"),
         (fake_row(0), "failure"),
         (fake_row(0, metrics={"success": None}), "unmeasured"),
-        (fake_row(0, metrics={"return": 3.5}), "success"),
+        (fake_row(0, metrics={"return": 3.5}), "completed"),
+        (fake_row(0, metrics={"return": 0.0, "success": None}), "completed"),
+        (fake_row(0, metrics={"return": 3.5}, verdict=True), "success"),
         (fake_row(0, metrics={}), "unmeasured"),
         (fake_row(0, status="error", termination="timeout"), "timeout"),
         (fake_row(0, status="error", termination="env_crash"), "crash"),
@@ -42,7 +44,7 @@ from tui.models import (
 )
 def test_how_an_episode_is_drawn(row: object, outcome: str) -> None:
     assert outcome_of(row) == outcome  # type: ignore[arg-type]
-    assert is_fault(row) == (outcome not in ("success", "cancelled"))  # type: ignore[arg-type]
+    assert is_fault(row) == (outcome not in ("success", "completed", "cancelled"))  # type: ignore[arg-type]
 
 
 def test_a_run_that_waits_says_whether_it_is_held() -> None:

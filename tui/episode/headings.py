@@ -14,6 +14,7 @@ from tui.theme import Outcome
 GAP = "   "
 _WORDS: dict[Outcome, tuple[str, Ink]] = {
     "success": ("SUCCESS", "good"),
+    "completed": ("COMPLETED", "plain"),
     "failure": ("FAILED", "bad"),
     "crash": ("ERROR", "bad"),
     "misconfigured": ("MISCONFIGURED", "bad"),

@@ -30,6 +30,7 @@ QUIET_SEC = 10.0
 """For less, nobody is told how long a node has been at work."""
 
 LEGEND: tuple[Outcome, ...] = ("success", "failure", "unmeasured", "timeout", "crash", "running", "stalled")
+_RARE: tuple[Outcome, ...] = ("scoring", "completed", "misconfigured")
 
 
 @dataclass(frozen=True)
@@ -161,6 +162,12 @@ def detail_line(
         (f" {_row_text(block.row)}{began}", drawing.plain),
         (f" {_note(block.row)}", drawing.dim),
     ]
+
+
+def rare_outcomes(lanes: Lanes) -> list[Outcome]:
+    """Of the outcomes that most runs have none of, those that these lanes show."""
+    seen = {block.outcome for lane in lanes.lanes for block in lane.blocks}
+    return [outcome for outcome in _RARE if outcome in seen]
 
 
 def legend_line(drawing: Drawing, width: int, rare: Sequence[Outcome] = ()) -> list[Piece]:

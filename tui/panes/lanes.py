@@ -15,9 +15,8 @@ from tui.models import RunDetail, Snapshot, duration, headline_of
 from tui.models_lanes import Block, Lanes, finished_blocks, lanes_of
 from tui.models_scoring import scoring_line, wait_of, waiting_in, waits_text
 from tui.panes.episode_columns import Line as Episode
-from tui.panes.lane_lines import axis_line, detail_line, lane_line, legend_line, widths
+from tui.panes.lane_lines import axis_line, detail_line, lane_line, legend_line, rare_outcomes, widths
 from tui.screens.base import Copies
-from tui.theme import Outcome
 from tui.widgets.drawn import DrawnPane, Line
 
 AROUND = 2
@@ -97,7 +96,7 @@ class LanesPane(DrawnPane):
             lines.append([(f" {told(hidden)}", drawing.dim)])
         below = 1 + len(waiting)
         if height - len(lines) > below:
-            legend = legend_line(drawing, width, self._rare(seen.lanes))
+            legend = legend_line(drawing, width, rare_outcomes(seen.lanes))
             lines += [()] * (height - len(lines) - below - 1) + [legend]
         worker = lane.now if lane else None
         return [*lines, *waiting, detail_line(drawing, block, seen.lanes, worker, self._wait_of(block))]
@@ -116,13 +115,6 @@ class LanesPane(DrawnPane):
             return ""
         waits = wait_of(row, report.progress)
         return waits_text(waits, self._now) if waits is not None else ""
-
-    def _rare(self, lanes: Lanes) -> list[Outcome]:
-        """Of the outcomes that the legend leaves out, those that a lane may show."""
-        seen = {block.outcome for lane in lanes.lanes for block in lane.blocks}
-        scored = any(row.scoring == "pending" for row in self._rows)
-        found: list[Outcome] = ["scoring"] if scored else []
-        return [*found, "misconfigured"] if "misconfigured" in seen else found
 
     def _empty(self) -> str:
         if self._detail is None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.cells import cell_len
 
 from engine.control.results import Results
-from engine.figures import count, labelled, measure, number
+from engine.figures import count, instead_in_words, labelled, measure, number
 from engine.figures import interval as interval_text
 from engine.statistics.budget import Headline
 from engine.statistics.intervals import Estimate, Interval
@@ -31,6 +31,9 @@ def result_lines(drawing: Drawing, results: Results, width: int, *, over: bool) 
     """Everything. over: the run has ended, so that what was not run will not be."""
     withheld = results.headline.estimate is None
     lines = _headline(drawing, results.headline, width, over=over)
+    if results.instead:
+        told = instead_in_words(results.instead, "RUN")
+        lines += [[(line, drawing.dim)] for line in wrapped(told, width)]
     if results.metrics:
         lines += [(), *_metrics(drawing, results, width, withheld=withheld)]
     if results.tasks is not None:

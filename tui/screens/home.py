@@ -90,7 +90,7 @@ class HomeView(View):
             report.label or report.run_id,
             report.status,
             f"{report.summary.completed_count}/{report.summary.total_episodes}",
-            headline_of(report) if self.size.width >= WIDE else short_headline(report),
+            headline_of(report) if self.size.width >= WIDE else short_headline(report, room=16),
             f"{duration(left)} left" if left is not None else "",
             f"{len(waiting)} being scored" if (waiting := waiting_in(report)) else "",
         ]
