@@ -1,6 +1,6 @@
 """What a published figure is, and when ours agrees with it.
 
-Each room of figures is a module ``test_*.py`` beside this one, whose ``ROOM`` holds them.
+Each room of figures is a module beside this one, ``test_*.py`` or ``by_hand``, whose ``ROOM`` holds them.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ Z_LIMIT = 3.0
 class Measured:
     """Ours: the mean of ``n`` episodes with its standard error and 95 % interval, and what it took.
 
-    Where the summary has none, as of very few episodes, the interval is None and the error counts as 0.
+    Where the summary has none, as of very few episodes, the interval is None and the error counts as 0; what
+    was played by hand does not say what it took.
     """
 
     mean: float
     stderr: float
     interval: Sequence[float] | None
     n: int
-    cpu_sec: float
+    cpu_sec: float | None
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Room:
 
 
 def rooms() -> list[Room]:
-    """Of every module beside this one, by its name."""
-    names = sorted(path.stem for path in Path(__file__).parent.glob("test_*.py"))
+    """Of every module of tests beside this one, by its name; last what is played by hand."""
+    names = [*sorted(path.stem for path in Path(__file__).parent.glob("test_*.py")), "by_hand"]
     found = [getattr(importlib.import_module(f"{__package__}.{name}"), "ROOM", None) for name in names]
     return [room for room in found if room is not None]

@@ -32,7 +32,6 @@ def line(figure: Figure, ours: Measured) -> str:
     digits = 4 if abs(figure.published.mean) < 1 else 2
     interval = ", ".join(f"{end:.{digits}f}" for end in ours.interval or ())
     z = figure.published.z(ours)
-    rule = figure.rule.kind if figure.rule.kind != "shown" else f"no: {figure.rule.why}"
     cells = (
         figure.name,
         f"{figure.published.mean:.{digits}f}",
@@ -41,10 +40,21 @@ def line(figure: Figure, ours: Measured) -> str:
         f"[{interval}]" if interval else "",
         str(ours.n),
         f"{z:+.1f}" if figure.rule.kind in ("agrees", "shown") and math.isfinite(z) else "",
-        rule,
-        f"{ours.cpu_sec:.0f}",
+        _asserted(figure, ours),
+        "" if ours.cpu_sec is None else f"{ours.cpu_sec:.0f}",
     )
     return f"| {' | '.join(cells)} |\n"
+
+
+def _asserted(figure: Figure, ours: Measured) -> str:
+    """Agreement is said only of what could also have disagreed: where the interval is at most half as wide
+    as the figure is great."""
+    if figure.rule.kind == "shown":
+        return f"no: {figure.rule.why}"
+    low, high = ours.interval or (-math.inf, math.inf)
+    if figure.rule.kind == "agrees" and high - low > abs(figure.published.mean) / 2:
+        return "too few to tell"
+    return figure.rule.kind
 
 
 def render(known: Lines) -> str:

@@ -14,12 +14,14 @@ _RATE = 0.8
 _STEPS, _LIMIT = 1_000_000, 100
 # JAT's mean and sd of 100 steps
 _JAT = {
+    "assembly": (45.303781, 4.126520),
     "door-open": (56.373943, 11.225391),
-    "drawer-open": (126.849115, 25.224320),
     "pick-place": (1.608527, 0.990670),
     "push": (5.511330, 2.428644),
     "reach": (149.670917, 44.704405),
 }
+_V2 = {"peg-insert-side": 0.92, "box-close": 0.90, "soccer": 0.88}
+"""What Farama's older tests ask for in v2 without noise, where it is less than nearly always."""
 _SCRIPTED = "scripted policies, 50 tasks"
 
 
@@ -31,11 +33,18 @@ def _random(task: str) -> Figure:
     )
 
 
+def _asked_of_v2(task: str) -> Figure:
+    run = ("metaworld_scripted", "--select", f"task_id={task}-v3")
+    published = Published(_V2[task], "Farama, v2")
+    return Figure(f"{task}-v3, scripted", run, 10, "success", published, shown("v3 is another"))
+
+
 ROOM = Room(
     "Meta-World",
     "Success of the scripted policies, each of the fifty three times: Farama's `tests/gym/test_policies.py`"
-    " asks for 80 % of 30 episodes of each task; asserted of each, as far as three episodes can tell. Mean"
-    " returns of 100 random steps; JAT's as above, for v2.",
+    " asks for 80 % of 30 episodes of each task; asserted of each, as far as three episodes can tell."
+    " Its older `test_scripted_policies.py` (at 01c85e3) asks of each task in v2 a rate of its own, in 100"
+    " episodes: three of those. Mean returns of 100 random steps; JAT's as above, for v2.",
     [
         Figure(
             _SCRIPTED,
@@ -45,6 +54,7 @@ ROOM = Room(
             Published(_RATE, "Farama, each task"),
             AT_LEAST,
         ),
+        *map(_asked_of_v2, _V2),
         *map(_random, _JAT),
     ],
 )
@@ -62,6 +72,12 @@ def test_each_scripted_policy_does_its_task(reproduce: Any) -> None:
     assert [
         task for task, done in found.items() if wilson_interval(sum(done) / len(done), len(done))[1] < _RATE
     ] == []
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize("task", _V2)
+def test_scripted_policies_stand_beside_those_of_v2(task: str, reproduce: Any) -> None:
+    reproduce(ROOM, ROOM[f"{task}-v3, scripted"])
 
 
 @pytest.mark.reference

@@ -12,7 +12,7 @@ _STEPS = 1_000_000
 # task: step limit, JAT's mean and sd, our episodes
 _JAT: dict[str, tuple[int, float, float, int]] = {
     "Ant": (1000, -59.945360, 99.618959, 20),
-    "HalfCheetah": (1000, -284.969207, 79.834835, 4),
+    "HalfCheetah": (1000, -284.969207, 79.834835, 8),
     "Hopper": (1000, 18.380234, 17.088564, 60),
     "Humanoid": (1000, 122.024744, 35.282504, 60),
     "InvertedDoublePendulum": (1000, 57.455089, 17.543463, 60),

@@ -51,6 +51,18 @@ def test_very_few_episodes_have_no_interval() -> None:
     figure = Figure("game", ("graph",), 1, "score", Published(100.0, "package"), EQUALS)
     row = table.line(figure, Measured(100.0, 0.0, None, n=1, cpu_sec=9.6))
     assert row == "| game | 100.00 | package | 100.00 |  | 1 |  | equals | 10 |\n"
+    by_hand = table.line(figure, Measured(100.0, 0.0, None, n=1, cpu_sec=None))
+    assert by_hand == "| game | 100.00 | package | 100.00 |  | 1 |  | equals |  |\n"
+
+
+@pytest.mark.parametrize(
+    ("interval", "said"),
+    [((7.6, 12.5), "agrees"), ((7.4, 12.5), "too few to tell"), (None, "too few to tell")],
+)
+def test_a_wide_interval_agrees_with_nothing(interval: tuple[float, float] | None, said: str) -> None:
+    figure = Figure("task", ("graph",), 3, "return", Published(-10.0, "here"), AGREES)
+    row = table.line(figure, Measured(-9.0, 1.0, interval, n=3, cpu_sec=1))
+    assert row.split(" | ")[-2] == said
 
 
 def test_figures_have_names_of_their_own() -> None:

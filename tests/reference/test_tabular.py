@@ -18,7 +18,7 @@ ROOM = Room(
     "Optimal play",
     "Success in FrozenLake, else return. Exact: backward induction over the environment's own transition"
     " table within its step limit, from its own starts. Gymnasium's thresholds: 0.70, 0.85, and 8 in Taxi,"
-    " more than the optimum.",
+    " more than the optimum. Blackjack has no transition table to play by, and no figure that we know of.",
     [
         _figure("FrozenLake-v1", 200, "success", 0.7441903, AGREES),
         _figure("FrozenLake8x8-v1", 100, "success", 0.9132205, AGREES),
