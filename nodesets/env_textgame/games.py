@@ -188,6 +188,8 @@ def _java(laboratory: Any) -> Iterator[None]:
     """Around what the child is asked: OutsideFailure where it has ended: the connection breaks before."""
     try:
         yield
+    except ValueError:
+        raise
     except Exception as error:
         with suppress(TimeoutExpired):
             code = laboratory._gateway.java_process.wait(2.0)
