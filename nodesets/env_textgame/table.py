@@ -50,8 +50,11 @@ class Table(SeededStage):
         return dict(told, steps=float(self.steps))
 
     def step_budget(self) -> int:
-        """100; of ScienceWorld 250, more than its gold paths take, which are not made to know that."""
-        return 250 if self.task.startswith("scienceworld/") else max(100, len(self.env.walkthrough))
+        """100, or those of the game's own solution. ScienceWorld's are not made to know that: of those that were
+        measured 751 is the most where blocks slide, which is waited for, and 189 elsewhere."""
+        if self.task.startswith("scienceworld/"):
+            return 1000 if "inclined-plane" in self.task else 250
+        return max(100, len(self.env.walkthrough))
 
     def close(self) -> None:
         super().close()
