@@ -95,7 +95,8 @@ def from_file(path: str) -> TextWorldGame:
 def _is_story(data: bytes) -> bool:
     """Whether length and checksum are those of its header: the interpreter ends the process of any other."""
     length, checksum = (int.from_bytes(data[place : place + 2], "big") for place in (26, 28))
-    return data[:1] == b"\x08" and sum(data[64 : 8 * length]) % 65536 == checksum
+    whole = data[:1] == b"\x08" and 64 < 8 * length <= len(data)
+    return whole and sum(data[64 : 8 * length]) % 65536 == checksum
 
 
 def _start(path: str) -> TextWorldGame:

@@ -50,8 +50,8 @@ class Table(SeededStage):
         return dict(told, steps=float(self.steps))
 
     def step_budget(self) -> int:
-        """100, or those of the game's own solution. ScienceWorld's are not made to know that: of those that were
-        measured 751 is the most where blocks slide, which is waited for, and 189 elsewhere."""
+        """100, or those of the game's own solution. ScienceWorld's are not made to know that: of
+        those measured 751 is the most where blocks slide, which is waited for, and 188 elsewhere."""
         if self.task.startswith("scienceworld/"):
             return 1000 if "inclined-plane" in self.task else 250
         return max(100, len(self.env.walkthrough))
