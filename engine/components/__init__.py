@@ -13,7 +13,7 @@ from engine.components.bases import (
 )
 from engine.components.context import NodeContext
 from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelField
-from engine.components.errors import OutsideFailure, StopExecution, WrongChoice
+from engine.components.errors import OutsideFailure, SimulatorFailed, StopExecution, WrongChoice
 from engine.components.firelist import DynamicFireListNode, FireList, FireSpec
 from engine.components.requirements import (
     Package,
@@ -37,7 +37,9 @@ from engine.components.stage import (
     StagePanel,
     StageTool,
     StepTool,
+    blaming,
     one_of,
+    refusal,
 )
 
 __all__ = [
@@ -65,6 +67,7 @@ __all__ = [
     "Requirement",
     "ResetTool",
     "SeededStage",
+    "SimulatorFailed",
     "Stage",
     "StageNodeSet",
     "StagePanel",
@@ -74,10 +77,12 @@ __all__ = [
     "StopExecution",
     "WrongChoice",
     "below",
+    "blaming",
     "conda_env_python",
     "extra",
     "foreign_imports",
     "needs_module",
     "needs_path",
     "one_of",
+    "refusal",
 ]

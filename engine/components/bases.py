@@ -160,8 +160,8 @@ class BaseNodeSet(ABC):
     """A deployable group of node types with one life cycle. See contract ``nodesets.md``.
 
     ``parallelism`` undeclared means ``replicated`` where there is an ``env_panel``, ``shared`` otherwise.
-    ``packages``: what its interpreter has to have beside numpy. ``evaltower check`` looks for them without
-    importing any, and a run that needs one which is not there is refused. ``programs``: what it starts.
+    ``packages``: what its interpreter has to have beside numpy. ``programs``: what it starts. ``evaltower
+    check`` looks for them without importing any, and a run that needs one which is not there is refused.
     ``scenes_are_tasks``: an episode's ``scene_id`` names what is to be done, so that a scene that is met once
     is worth a line, too.
     """

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from engine.components.requirements import Package
+from engine.components.requirements import Package, Program
 from engine.graph.model import Node, Port, Ports
 
 Positive = Annotated[int, Meta(ge=1)]
@@ -88,6 +88,7 @@ class NodesetManifest(Struct, frozen=True, kw_only=True):
     reset_deadline_sec: Seconds = 120.0
     has_requirements: bool = False
     packages: tuple[Package, ...] = ()
+    programs: tuple[Program, ...] = ()
     panel: dict[str, Any] | None = None
     containers: tuple[dict[str, Any], ...] = ()
     tools: dict[str, ToolManifest] = {}

@@ -54,6 +54,11 @@ class OutsideFailure(HostFailure):
     termination: Literal["timeout", "env_crash", "exception"] = "exception"
 
 
+class SimulatorFailed(HostFailure):
+    """What a simulator raised while it set an episode up, and no choice of the operator's explains: its
+    process is not used again."""
+
+
 class HostTimeout(HostFailure):
     """A call outlived its deadline. The host is killed and never used again."""
 

@@ -26,12 +26,32 @@ class Requirement:
     remedy: str = ""
 
 
+class _ForSome:
+    """``when``: it is needed only where these fields, as the graph's nodes have them or as they are selected,
+    match these patterns, each as a whole; what is not set is "". ``only_for`` says the same in words."""
+
+    when: dict[str, str]
+    only_for: str
+
+    def wanted_by(self, settings: dict[str, object]) -> bool:
+        """Whether it is needed where the fields have these values."""
+        found = {name: settings.get(name) for name in self.when}
+        texts = {name: "" if value is None else str(value).strip() for name, value in found.items()}
+        return all(re.fullmatch(pattern, texts[name]) for name, pattern in self.when.items())
+
+    def _check(self, what: str, names: object) -> None:
+        if isinstance(names, str) or not names:
+            raise TypeError(f"a {type(self).__name__}'s {what} are a tuple of names, not {names!r}")
+        if not isinstance(self.when, dict):
+            raise TypeError(f"a {type(self).__name__}'s when are patterns by field, not {self.when!r}")
+        for pattern in self.when.values():
+            re.compile(pattern)
+
+
 @dataclass(frozen=True)
-class Package:
+class Package(_ForSome):
     """A Python module that a nodeset imports (of several, any one), and the command that brings it.
 
-    ``when``: it is needed only where these fields, as the graph's nodes have them or as they are selected,
-    match these patterns, each as a whole; what is not set is "". ``only_for`` says the same in words.
     ``beside``: where it may lie other than on the interpreter's path, see :func:`below`.
     """
 
@@ -42,10 +62,7 @@ class Package:
     beside: str = ""
 
     def __post_init__(self) -> None:
-        if isinstance(self.modules, str) or not self.modules:
-            raise TypeError(f"a Package's modules are a tuple of names, not {self.modules!r}")
-        for pattern in self.when.values():
-            re.compile(pattern)
+        self._check("modules", self.modules)
 
     @property
     def name(self) -> str:
@@ -56,12 +73,6 @@ class Package:
         """As ``evaltower doctor`` calls it."""
         return _only(f"module {self.name}", self.only_for)
 
-    def wanted_by(self, settings: dict[str, object]) -> bool:
-        """Whether it is needed where the fields have these values."""
-        found = {name: settings.get(name) for name in self.when}
-        texts = {name: "" if value is None else str(value).strip() for name, value in found.items()}
-        return all(re.fullmatch(pattern, texts[name]) for name, pattern in self.when.items())
-
     def search(self) -> None:
         """Have imports look where it may lie."""
         folder = below(self.beside) if self.beside else ""
@@ -70,16 +81,20 @@ class Package:
 
 
 @dataclass(frozen=True)
-class Program:
+class Program(_ForSome):
     """A program that a nodeset starts (of several, any one), and the command that brings it."""
 
     names: tuple[str, ...]
     remedy: str
+    when: dict[str, str] = field(default_factory=dict)
     only_for: str = ""
 
     def __post_init__(self) -> None:
-        if isinstance(self.names, str) or not self.names:
-            raise TypeError(f"a Program's names are a tuple of names, not {self.names!r}")
+        self._check("names", self.names)
+
+    @property
+    def name(self) -> str:
+        return " or ".join(self.names)
 
     def path(self) -> str:
         """Of the first that is on the PATH; FileNotFoundError, in one sentence, where none is."""

@@ -6,16 +6,22 @@ Runs under foreign interpreters (Python 3.8+).
 from __future__ import annotations
 
 import logging
+import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Iterable
+from contextlib import contextmanager
+from typing import Any, ClassVar, Iterable, Iterator
 
 from engine.components.bases import BaseCanvasNode, BaseNodeSet, PortDef
 from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelField
+from engine.components.errors import HostFailure, SimulatorFailed, WrongChoice
 
 logger = logging.getLogger(__name__)
 
 TRIGGER = PortDef("trigger", "ANY", "anything; only its arrival counts", optional=True)
 ASKED = PortDef("trigger", "ANY", "wire the observation, so that each step asks for an action")
+_NOT_THERE = (FileNotFoundError, NotADirectoryError, IsADirectoryError, PermissionError)
+_MOST = 2**32 - 1
+"""Of a seed: that is what numpy takes."""
 _EPISODE = EnvPanelField("episode_index", "number", "Episode", min=0, step=1)
 
 
@@ -68,15 +74,15 @@ class Stage(ABC):
         self.env = None
 
     def number(self, field: str, default: int = 0) -> int:
-        """A field of the form as a whole number, 0 or more; ValueError names it."""
+        """A field of the form as a whole number that can be a seed; ValueError names it."""
         value = self.form.get(field)
-        return default if value is None or value == "" else _whole(field, value, 0)
+        return default if value is None or value == "" else _whole(f"selector {field}", value, 0, _MOST)
 
     def index(self, count: int) -> int:
         """The field ``episode_index``, of ``count`` episodes; ValueError where there are not so many."""
         index = self.number("episode_index")
         if index >= count:
-            raise ValueError(f"episode_index {index} is beyond the last, {count - 1}")
+            raise ValueError(f"selector episode_index is {index}; it takes 0 to {count - 1}")
         return index
 
     def text(self, field: str) -> str:
@@ -87,7 +93,7 @@ class Stage(ABC):
     def choice(self, field: str) -> str:
         """A field of the form that is one of its ``options``, by default the first; ValueError names them."""
         known = self.options(field)
-        return one_of(field, self.text(field) or known[0], known)
+        return one_of(f"selector {field}", self.text(field) or known[0], known)
 
 
 class SeededStage(Stage):
@@ -153,19 +159,53 @@ def one_of(what: str, value: str, known: Iterable[str]) -> str:
     """``value``, where it is ``known``; ValueError names those that are."""
     names = list(known)
     if value not in names:
-        raise ValueError(f"{what} {value!r} is not one of {', '.join(names)}")
+        raise ValueError(f"{what} is {value!r}; it takes {', '.join(names)}")
     return value
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+@contextmanager
+def blaming(whom: str, blamed: bool = True) -> Iterator[None]:
+    """Around what a library does with a choice of the operator's, if one is to be ``blamed``: whatever it
+    raises becomes a ValueError that says what was chosen, as ``whom`` does. What is not installed, or not
+    to be had of the machine, is raised on as it is."""
+    try:
+        yield
+    except (ImportError, OSError, MemoryError, HostFailure, WrongChoice):
+        raise
+    except Exception as error:
+        if not blamed:
+            raise
+        told = " ".join(str(error).split())
+        raise ValueError(f"{whom}: {type(error).__name__}: {told}") from error
+
+
+def _whole(name: str, value: Any, least: int, most: float = math.inf) -> int:
     try:
         whole = int(value)
-        good = not isinstance(value, bool) and whole == float(value) and whole >= least
+        good = not isinstance(value, bool) and whole == float(value) and least <= whole <= most
     except (TypeError, ValueError, OverflowError):
         good = False
     if not good:
-        raise ValueError(f"{name} {value!r} is not a whole number of at least {least}")
+        wanted = f"of at least {least}" if most == math.inf else f"from {least} to {most}"
+        raise ValueError(f"{name} is {value!r}; it takes a whole number {wanted}")
     return whole
+
+
+def refusal(error: Exception, panel: str) -> dict[str, Any]:
+    """What the panel answers to "play" where that raised ``error``. ValueError, ImportError, WrongChoice, and
+    what says that a file is not there, are of what was selected or is not installed. Anything else is the
+    simulator's, and raised on as SimulatorFailed."""
+    if isinstance(error, (ValueError, ImportError, WrongChoice)):
+        return {"ok": False, "error": str(error)}
+    if isinstance(error, _NOT_THERE):
+        missing = isinstance(error, FileNotFoundError) and error.filename
+        told = f"there is no {error.filename}" if missing else str(error)
+        return {"ok": False, "error": f"{told}: `evaltower doctor` says what {panel} needs"}
+    if isinstance(error, HostFailure):
+        raise error
+    logger.warning("%s: setting up an episode failed", panel, exc_info=error)
+    told = " ".join(str(error).split())
+    raise SimulatorFailed(f"the simulator failed: {type(error).__name__}: {told}") from error
 
 
 class StagePanel(BaseEnvPanel):
@@ -198,14 +238,8 @@ class StagePanel(BaseEnvPanel):
         self._played = True
         try:
             self._stage.set_up()
-        except (ImportError, ValueError) as error:
-            return {"ok": False, "error": str(error)}
-        except FileNotFoundError as error:
-            told = f"there is no {error.filename}" if error.filename else str(error)
-            return {"ok": False, "error": f"{told}: `evaltower doctor` says what {self.name} needs"}
         except Exception as error:
-            logger.warning("%s: setting up an episode failed", self.name, exc_info=True)
-            return {"ok": False, "error": f"{type(error).__name__}: {error}"}
+            return refusal(error, self.name)
         return {"ok": True, "side_effect": "reset"}
 
     async def get_options(self, field: str) -> list[dict[str, Any]]:

@@ -192,7 +192,7 @@ def _needs(manifest: NodesetManifest, needs: list[Requirement]) -> list[DoctorIt
         for need in needs
         if not need.met
     ]
-    found = ", ".join(f"{need.what} {need.found}" for need in needs)
+    found = "; ".join(f"{need.what}: {need.found}" for need in needs)
     return missing or [DoctorItem(name=name, state="ok", detail=f"{python}: {found}")]
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from engine.components.catalog import Catalog, NodesetManifest, nodeset_of
 from engine.components.checking import needed_nodesets
 from engine.components.packages import absent_packages
-from engine.components.requirements import Package
+from engine.components.requirements import Package, Program
 from engine.control.reports import Missing
 from engine.graph.expand import expand
 from engine.graph.model import Graph, Problem
 from engine.graph.names import near, node_name
 from engine.models.profiles import asked_for
+
+_Needed = TypeVar("_Needed", Package, Program)
 
 
 def unmet_needs(
@@ -23,7 +27,8 @@ def unmet_needs(
     """(What is missing, the problems that say no more than that, the other problems).
 
     ``selected``: what the episodes select, where that is known. A nodeset whose interpreter or image is not
-    here counts as missing, and so do the packages that its interpreter lacks. A tool that an installed
+    here counts as missing, and so do the packages that its interpreter lacks, and the programs that are not
+    on its PATH. A tool that an installed
     nodeset does not have is another problem, too: graph and nodeset do not fit.
     """
     missing: dict[tuple[str, str], Missing] = {}
@@ -31,9 +36,11 @@ def unmet_needs(
     by_place = {(problem.code, problem.where): problem for problem in problems}
 
     def miss(
-        kind: Literal["nodeset", "tool", "profile", "package"], name: str, wanted: str, remedy: str
+        kind: Literal["nodeset", "tool", "profile", "package", "program"], name: str, wanted: str, remedy: str
     ) -> None:
-        place = remedy if kind == "package" else ""  # of a package: each interpreter that lacks it
+        place = (
+            remedy if kind in ("package", "program") else ""
+        )  # of a package: each interpreter that lacks it
         found = missing.setdefault((kind, name + place), Missing(kind=kind, name=name, remedy=remedy))
         found.wanted += [wanted] if wanted not in found.wanted else []
 
@@ -61,24 +68,34 @@ def unmet_needs(
         if (found := catalog.nodesets.get(name)) and found.origin != "server"
         if ("nodeset", name) not in missing
     ]
-    wanted = [(found, list(_packages(graph, found, selected))) for found in startable]
+    wanted = [(found, list(_needed(found.packages, graph, found, selected))) for found in startable]
     for found, package in absent_packages(wanted):
         python = found.server_python or sys.executable
         miss("package", package.name, found.name, f"{python} lacks it: {package.remedy}")
         told = f"needs {package.name}, which {python} lacks"
         said.append(Problem("no-package", f"nodeset {found.name!r}", told, package.remedy))
+    for found in startable:
+        path = {**os.environ, **found.env}.get("PATH")
+        for program in _needed(found.programs, graph, found, selected):
+            if not any(shutil.which(name, path=path) for name in program.names):
+                miss("program", program.name, found.name, f"it is not on the PATH: {program.remedy}")
+                told = f"needs {program.name}, which is not on the PATH"
+                said.append(Problem("no-program", f"nodeset {found.name!r}", told, program.remedy))
     return list(missing.values()), said, [problem for problem in problems if problem not in said]
 
 
-def _packages(
-    graph: Graph, manifest: NodesetManifest, selected: Sequence[Mapping[str, Any]]
-) -> Iterator[Package]:
-    """Those that the nodeset needs to play the graph, for any of the episodes."""
+def _needed(
+    all_needs: Sequence[_Needed],
+    graph: Graph,
+    manifest: NodesetManifest,
+    selected: Sequence[Mapping[str, Any]],
+) -> Iterator[_Needed]:
+    """Those of the packages or programs that the nodeset needs to play the graph, for any of the episodes."""
     configs: dict[str, object] = {}
     for node in expand(graph).graph.nodes:
         if tool := manifest.tools.get(node.type):
             configs.update({**tool.default_config, **node.config})
     episodes = selected if manifest.panel is not None and selected else [{}]
-    for package in manifest.packages:
-        if any(package.wanted_by({**configs, **own}) for own in episodes):
-            yield package
+    for need in all_needs:
+        if any(need.wanted_by({**configs, **own}) for own in episodes):
+            yield need

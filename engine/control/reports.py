@@ -130,10 +130,10 @@ class Missing(msgspec.Struct, kw_only=True):
     """Something that a graph needs and that is not installed. name: of a profile, "" for the active one.
 
     wanted: the node types that a nodeset would provide; the nodes that ask for a tool or a profile; the
-    nodesets whose interpreter lacks a package.
+    nodesets whose interpreter lacks a package, or that start a program.
     """
 
-    kind: Literal["nodeset", "tool", "profile", "package"]
+    kind: Literal["nodeset", "tool", "profile", "package", "program"]
     name: str
     wanted: list[str] = []
     remedy: str = ""

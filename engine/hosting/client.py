@@ -19,6 +19,7 @@ from engine.components.errors import (
     HostUnreached,
     NodeRaised,
     OutsideFailure,
+    SimulatorFailed,
     StopExecution,
     WrongChoice,
 )
@@ -42,8 +43,8 @@ class Timing(msgspec.Struct):
 
 
 class RemoteError(msgspec.Struct):
-    """An exception of the nodeset's code. ``kind``: ``raised``, ``stop``, ``infra``, ``config`` or
-    ``bad_output``."""
+    """An exception of the nodeset's code. ``kind``: ``raised``, ``stop``, ``infra``, ``unfit`` (as
+    ``infra``, and the process is not to be used again), ``config`` or ``bad_output``."""
 
     type: str
     message: str
@@ -56,7 +57,7 @@ class RemoteError(msgspec.Struct):
         """The same, to be raised here."""
         if self.kind == "stop":
             return StopExecution(self.message)
-        if self.kind == "infra":
+        if self.kind in ("infra", "unfit"):
             return OutsideFailure(self.message)
         if self.kind == "config":
             return WrongChoice(self.message)
@@ -262,7 +263,10 @@ class HostClient:
         status, data = await self._exchange(method, path, codec.encode(body) if body else None, timeout)
         if status == 200:
             return self._decoded(_anything, data, path)
-        raise self._decoded(_failure, data, path).error.exception()
+        error = self._decoded(_failure, data, path).error
+        raise (
+            self._failed(SimulatorFailed, error.message, path) if error.kind == "unfit" else error.exception()
+        )
 
     async def _exchange(
         self,

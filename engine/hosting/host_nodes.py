@@ -16,7 +16,7 @@ from engine.components.bases import BaseCanvasNode, BaseNodeSet
 from engine.components.containers import ContainerStore, RecordingContainers
 from engine.components.context import NodeContext
 from engine.components.env_panel import BaseEnvPanel
-from engine.components.errors import HostFailure, StopExecution, WrongChoice
+from engine.components.errors import HostFailure, SimulatorFailed, StopExecution, WrongChoice
 from engine.components.firelist import FireList, aggregate_with, checked_outputs
 from engine.components.loading import load_nodeset, source_hash
 from engine.hosting.forward import BadOutput
@@ -197,13 +197,15 @@ class HostedNodeset:
 
 def describe(error: Exception) -> dict[str, str]:
     """An exception on the wire. ``kind``: ``stop`` ends the run cleanly; ``infra``, of a HostFailure that the
-    node itself raised; ``config``, of a WrongChoice; ``bad_output``, or ``raised``."""
+    node itself raised; ``unfit``, of a SimulatorFailed; ``config``, of a WrongChoice; ``bad_output``, or
+    ``raised``."""
     if isinstance(error, StopExecution):
         return {"kind": "stop", "type": "StopExecution", "message": _text(error.reason), "trace": ""}
     if isinstance(error, BadOutput):
         return {"kind": "bad_output", "type": "BadOutput", "message": str(error), "trace": ""}
     if isinstance(error, HostFailure):
-        return {"kind": "infra", "type": type(error).__name__, "message": str(error), "trace": ""}
+        kind = "unfit" if isinstance(error, SimulatorFailed) else "infra"
+        return {"kind": kind, "type": type(error).__name__, "message": str(error), "trace": ""}
     if isinstance(error, WrongChoice):
         return {"kind": "config", "type": "WrongChoice", "message": _text(error), "trace": ""}
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))

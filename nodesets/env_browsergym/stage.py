@@ -73,7 +73,7 @@ class BrowserStage(SeededStage):
             import_module(f"browsergym.{task.partition('.')[0]}")
             import gymnasium
         if f"browsergym/{task}" not in gymnasium.registry:
-            raise ValueError(f"task {task!r} is none of BrowserGym's, such as miniwob.click-test")
+            raise ValueError(f"selector task is {task!r}, none of BrowserGym's, such as miniwob.click-test")
         pages = find_spec("miniwob")
         if pages is not None and pages.submodule_search_locations:
             folder = os.path.join(pages.submodule_search_locations[0], "html", "miniwob")

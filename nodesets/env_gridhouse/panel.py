@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from engine.components import BaseEnvPanel, EnvPanelAction, EnvPanelField
+from engine.components import BaseEnvPanel, EnvPanelAction, EnvPanelField, refusal
 
 from .episodes import EPISODES_PER_SPLIT, SPLITS, make_episode
 from .simulator import STEP_BUDGET, Simulator
@@ -56,8 +56,8 @@ class GridhousePanel(BaseEnvPanel):
             return {"ok": False, "error": f"action {name!r} does not exist; the only one is play"}
         try:
             self._stage.simulator = self._simulator()
-        except ValueError as error:
-            return {"ok": False, "error": str(error)}
+        except Exception as error:
+            return refusal(error, self.name)
         return {"ok": True, "side_effect": "reset"}
 
     async def get_options(self, field: str) -> list[dict[str, Any]]:

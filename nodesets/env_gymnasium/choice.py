@@ -6,6 +6,8 @@ import json
 from dataclasses import dataclass, field, replace
 from typing import Any, Mapping
 
+from engine.components import one_of
+
 FRAMES = ("none", "render")
 
 
@@ -30,7 +32,7 @@ class Choice:
         return cls(
             env_id=str(form.get("env_id") or "").strip(),
             env_kwargs=_mapping(form.get("env_kwargs")),
-            frames=_one_of("frames", form.get("frames") or "none", FRAMES),
+            frames=one_of("selector frames", str(form.get("frames") or "none"), FRAMES),
             reuse=_yes_or_no("reuse", form.get("reuse")),
             seed=_whole(seeded_by, form.get(seeded_by, 0)),
         )
@@ -59,12 +61,6 @@ def _mapping(value: Any) -> dict[str, Any]:
     return value
 
 
-def _one_of(name: str, value: Any, allowed: Any) -> str:
-    if value not in allowed:
-        raise ValueError(f"selector {name} is {value!r}; it takes {' or '.join(allowed)}")
-    return str(value)
-
-
 def _yes_or_no(name: str, value: Any) -> bool:
     words = {
         "": False,
@@ -78,7 +74,7 @@ def _yes_or_no(name: str, value: Any) -> bool:
     }
     word = str(value if value is not None else "").strip().lower()
     if word not in words:
-        raise ValueError(f"selector {name} is {value!r}; it takes yes or no")
+        raise ValueError(f"selector {name} is {value!r}; it takes no, yes")
     return words[word]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Mapping
 
+from engine.components import WrongChoice
 from engine.components.drawing import draw_plainly
 
 SIDE = 240
@@ -20,12 +21,19 @@ def frame_size(creator: Any) -> dict[str, int]:
 
 def prepare(env: Any, asked: Mapping[str, Any]) -> None:
     """Of MuJoCo's environments, before their first frame: drawn plainly, and by the model's own camera that
-    follows the body, if it has one. ``asked``: the environment's arguments; a camera among them stays."""
+    follows the body, if it has one. ``asked``: the environment's arguments; a camera among them stays.
+    WrongChoice where there is no such camera, for which MuJoCo would take its free one."""
     bare = getattr(env, "unwrapped", env)
     model, renderer = getattr(bare, "model", None), getattr(bare, "mujoco_renderer", None)
     if renderer is None or not hasattr(model, "vis"):
         return
     draw_plainly(model)
     names = [model.camera(number).name for number in range(model.ncam)]
+    name, number = asked.get("camera_name"), asked.get("camera_id")
+    if name is not None and name not in names:
+        known = ", ".join(names) or "none: its model has no cameras"
+        raise WrongChoice(f"selector env_kwargs: camera_name is {name!r}; it takes {known}")
+    if number is not None and number not in range(-1, model.ncam):
+        raise WrongChoice(f"selector env_kwargs: camera_id is {number!r}; it takes -1 to {model.ncam - 1}")
     if "track" in names and not {"camera_id", "camera_name"} & asked.keys():
         renderer.camera_id = names.index("track")

@@ -5,15 +5,18 @@ from __future__ import annotations
 import inspect
 import re
 import sys
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Iterator, Mapping
 
+from engine.components import WrongChoice
 from engine.components.drawing import draw_without_screen
 
 from .drawing import frame_size, prepare
 
 _ENTRY = re.compile(r"[\w.]+:[A-Za-z_][\w.]*")
+_MISFITS = (TypeError, AssertionError, LookupError, AttributeError)
 _REGISTERED_BY = {"BabyAI-": "minigrid", "MiniGrid-": "minigrid", "ALE/": "ale_py", "MiniWorld-": "miniworld"}
 
 
@@ -27,7 +30,7 @@ class Maker:
 
     def __init__(self, env_id: str, env_kwargs: Mapping[str, Any], frames: str) -> None:
         self.env_id = env_id
-        self._kwargs = dict(env_kwargs)
+        self._kwargs, self._asked = dict(env_kwargs), bool(env_kwargs)
         self._draws = frames == "render"
         draw_without_screen(self._draws)
         if _ENTRY.fullmatch(env_id):
@@ -44,7 +47,9 @@ class Maker:
 
     def make(self, seed: int | None = None) -> Any:
         """A new environment; ``seed`` is for its constructor, where ``takes_seed``."""
-        env = self._make(**self._kwargs) if seed is None else self._make(**self._kwargs, seed=seed)
+        own = {} if seed is None else {"seed": seed}
+        with _choices_blamed(self.env_id, self._asked):
+            env = self._make(**self._kwargs, **own)
         if self._draws:
             prepare(env, self._kwargs)
         return env
@@ -96,12 +101,26 @@ def _registered(env_id: str) -> tuple[Callable[..., Any], Any]:
             module = package
     if module:
         _imported(module, env_id)
-    entry = library.spec(name).entry_point
+    with _choices_blamed(env_id):
+        entry = library.spec(name).entry_point
 
     def make(**kwargs: Any) -> Any:
         return library.make(name, **kwargs)
 
     return make, _load(entry) if isinstance(entry, str) else entry
+
+
+@contextmanager
+def _choices_blamed(env_id: str, arguments: bool = False) -> Iterator[None]:
+    """WrongChoice for what the library says of an id, and, where the operator gave ``arguments``, for what
+    comes of those that do not fit. Whatever else is raised is the environment's own."""
+    try:
+        yield
+    except Exception as error:
+        of_the_library = type(error).__module__ in ("gymnasium.error", "gym.error")
+        if not (of_the_library or (arguments and isinstance(error, _MISFITS))):
+            raise
+        raise WrongChoice(f"{env_id}: {type(error).__name__}: {error}") from error
 
 
 def _library(env_id: str) -> Any:

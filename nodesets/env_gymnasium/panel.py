@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Any
 
-from engine.components import BaseEnvPanel
+from engine.components import BaseEnvPanel, refusal
 from engine.components.env_panel import EnvPanelAction, EnvPanelField
 
 from .choice import FRAMES, Choice
 from .seed_check import check_seed
 from .session import Session
-
-logger = logging.getLogger(__name__)
 
 
 class GymnasiumPanel(BaseEnvPanel):
@@ -68,11 +65,10 @@ class GymnasiumPanel(BaseEnvPanel):
                 return {"ok": True, "side_effect": "reset"}
             if name == "check_seed":
                 return {"ok": True, "side_effect": "none", "honoured": check_seed(choice)}
-        except ImportError as error:
-            return {"ok": False, "error": str(error)}
-        except Exception as error:
-            logger.warning("%s: %s failed", choice.env_id, name, exc_info=True)
+        except ValueError as error:
             return {"ok": False, "error": f"{choice.env_id}: {type(error).__name__}: {error}"}
+        except Exception as error:
+            return refusal(error, self.name)
         return {"ok": False, "error": f"env_gymnasium has no action {name!r}; it has play and check_seed"}
 
     async def on_load(self) -> dict[str, Any]:

@@ -6,11 +6,10 @@ import gzip
 import inspect
 import json
 import os
-from contextlib import contextmanager
 from importlib import import_module
-from typing import Any, Iterator
+from typing import Any
 
-from engine.components import Package, below, foreign_imports
+from engine.components import Package, below, blaming, foreign_imports
 
 ROOT = "EVALTOWER_HABITAT_ROOT"
 ACTIONS = ("stop", "move_forward", "turn_left", "turn_right", "look_up", "look_down")
@@ -53,12 +52,15 @@ class Settings:
         get_config = _get_config(file)
         own = [part.strip() for part in overrides.split(";") if part.strip()]
         if odd := [pair for pair in own if not pair.partition("=")[2]]:
-            raise ValueError(f"overrides: {odd[0]!r} is not KEY=VALUE; more than one are parted by ;")
+            raise ValueError(
+                f"selector overrides: {odd[0]!r} is not KEY=VALUE; more than one are parted by ;"
+            )
+        taking = blaming(f"selector overrides is {overrides!r}: habitat refuses", bool(own))
         self.paths: dict[str, Any] = {}
         if "overrides" in inspect.signature(get_config).parameters:
             pairs = [*own, f"habitat.dataset.split={split}"]
             pairs += ["habitat.environment.iterator_options.shuffle=False"]
-            with _blaming(own):
+            with taking:
                 self.config = get_config(file, overrides=pairs)
             told, self.actions = self.config.habitat, ACTIONS
             self.data, self.kind = told.dataset, told.dataset.type
@@ -71,7 +73,7 @@ class Settings:
         pairs = [*own, "TASK.MEASUREMENTS=['DISTANCE_TO_GOAL']", f"TASK.SENSORS={sensors}"]
         pairs += [f"DATASET.SPLIT={split}", "ENVIRONMENT.ITERATOR_OPTIONS.SHUFFLE=False"]
         words = [word for pair in pairs for word in pair.split("=", 1)]
-        with _blaming(own):
+        with taking:
             told = self.config = get_config(file.format(_LANGUAGES.get(code)), words)
         self.data, self.kind, self.actions = told.DATASET, told.DATASET.TYPE, tuple(map(str.upper, ACTIONS))
         self.radius = float(told.TASK.SUCCESS.SUCCESS_DISTANCE)
@@ -90,14 +92,3 @@ def _get_config(file: str) -> Any:
             import_module("habitat_extensions")  # registers its data sets
             return import_module("habitat_extensions.config.default").get_extended_config
         return import_module("habitat.config.default").get_config
-
-
-@contextmanager
-def _blaming(overrides: list[str]) -> Iterator[None]:
-    """ValueError that names the overrides, where there are some and habitat does not take its settings."""
-    try:
-        yield
-    except Exception as error:
-        if not overrides:
-            raise
-        raise ValueError(f"overrides {'; '.join(overrides)!r}: habitat refuses: {error}") from None

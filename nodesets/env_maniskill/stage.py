@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.components import SeededStage, foreign_imports
+from engine.components import SeededStage, blaming, foreign_imports
 
 OBS_MODES = ("state", "state_dict", "rgb", "rgbd")
 
@@ -78,11 +78,12 @@ class ManiSkillStage(SeededStage):
             import mani_skill.envs  # noqa: F401  # registers its tasks
             from mani_skill.utils.registration import REGISTERED_ENVS
         if task not in REGISTERED_ENVS:
-            raise ValueError(f"task {task!r} is none of ManiSkill's, such as PickCube-v1")
+            raise ValueError(f"selector task is {task!r}, none of ManiSkill's, such as PickCube-v1")
         options = {"obs_mode": obs_mode, "render_backend": "cpu", "sim_backend": "physx_cpu", "num_envs": 1}
         if control:
             options["control_mode"] = control
-        self.env = gymnasium.make(task, **options)
+        with blaming(f"selector control_mode is {control!r}", bool(control)):
+            self.env = gymnasium.make(task, **options)
         self._limit = int(REGISTERED_ENVS[task].max_episode_steps or 200)
 
 

@@ -9,13 +9,18 @@ import os
 import random
 import string
 import tempfile
+from contextlib import contextmanager, suppress
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from subprocess import TimeoutExpired
+from typing import Any, Iterator, NoReturn
 
-from engine.components import Program, one_of
+from engine.components import OutsideFailure, Program, blaming, one_of
 
-JAVA = Program(("java",), "apt-get install --no-install-recommends default-jre-headless", "ScienceWorld")
+OF_SCIENCEWORLD = {"task_id": r"scienceworld/.*"}
+_JRE = "apt-get install --no-install-recommends default-jre-headless"
+JAVA = Program(("java",), _JRE, OF_SCIENCEWORLD, "ScienceWorld")
 _USUAL_OPTIONS = {
     "simple": "--rewards dense --goal detailed",
     "coin_collector": "--level 5",
@@ -69,16 +74,35 @@ def generated(name: str, options: str, seed: int) -> TextWorldGame:
     with tempfile.TemporaryDirectory() as folder:
         how = GameOptions()
         how.seeds, how.path = seed, str(Path(folder) / "game.z8")
-        return from_file(compile_game(make(settings, how), how))
+        with blaming(f"selector options is {options!r}", bool(options)):
+            game = make(settings, how)
+        return _start(compile_game(game, how))
 
 
 def from_file(path: str) -> TextWorldGame:
-    """A .z8 of TextWorld, or a .tw-pddl of ALFWorld's data."""
+    """A .z8 of TextWorld, or a .tw-pddl of ALFWorld's data. ValueError where it is none."""
+    if not Path(path).is_file():
+        raise ValueError(f"selector task_id: there is no file {path}")
+    if path.endswith(".z8"):
+        if not _is_story(Path(path).read_bytes()):
+            raise ValueError(f"selector task_id: {path} is no Z-code file of version 8, or not all of one")
+        if not Path(path).with_suffix(".json").is_file():
+            raise ValueError(f"selector task_id: beside {path} lies no .json, which tw-make writes with it")
+    with blaming(f"selector task_id: {path} cannot be played"):
+        return _start(path)
+
+
+def _is_story(data: bytes) -> bool:
+    """Whether length and checksum are those of its header: the interpreter ends the process of any other."""
+    length, checksum = (int.from_bytes(data[place : place + 2], "big") for place in (26, 28))
+    whole = data[:1] == b"\x08" and 64 < 8 * length <= len(data)
+    return whole and sum(data[64 : 8 * length]) % 65536 == checksum
+
+
+def _start(path: str) -> TextWorldGame:
     import textworld
 
     wrappers = [import_module(_ALFWORLD).AlfredDemangler] if path.endswith(".tw-pddl") else []
-    if not Path(path).is_file():
-        raise ValueError(f"there is no file {path}")
     infos = textworld.EnvInfos(**dict.fromkeys(_READ, True), extras=["walkthrough"])
     return TextWorldGame(textworld.start(path, infos, wrappers))
 
@@ -101,7 +125,7 @@ def kitchen(seed: int) -> TextWorldGame:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kitchen.tw-pddl"
         path.write_text(json.dumps({"pddl_domain": domain, "grammar": task, "pddl_problem": problem}))
-        return from_file(str(path))
+        return _start(str(path))
 
 
 class Experiment:
@@ -113,17 +137,33 @@ class Experiment:
         self._env = laboratory
         one_of("selector task_id: ScienceWorld's task", task, laboratory.get_task_names())
         for wanted in filter(None, simplifications.split(",")):
-            one_of("selector options:", wanted, ["easy", *laboratory.get_possible_simplifications()])
-        variation = seed % laboratory.get_max_variations(task)
-        laboratory.load(task, variation, simplifications, generateGoldPath=True)
-        self.walkthrough: list[str] = laboratory.get_gold_action_sequence()
-        self.observation, info = laboratory.reset()
-        self.instruction = info["taskDesc"].partition("\n")[2].strip()
-        self._read(False, info)
+            one_of("selector options", wanted, ["easy", *laboratory.get_possible_simplifications()])
+        self._chosen = task, seed % laboratory.get_max_variations(task), simplifications
+        self._said: list[str] = []
+        self._begin(gold=False)
+
+    @cached_property
+    def walkthrough(self) -> list[str]:
+        """The gold path. Making one takes as long as all else, and an experiment that begins anew."""
+        said, self._said = self._said, []
+        self._begin(gold=True)
+        for command in said:
+            self.act(command)
+        return list(self._env.get_gold_action_sequence())
 
     def act(self, command: str) -> None:
-        self.observation, _, done, info = self._env.step(command)
+        with _java(self._env):
+            self.observation, _, done, info = self._env.step(command)
+        self._said.append(command)
         self._read(done, info)
+
+    def _begin(self, gold: bool) -> None:
+        options = self._chosen[2]
+        with blaming(f"selector options is {options!r}", bool(options)), _java(self._env):
+            self._env.load(*self._chosen, generateGoldPath=gold)
+            self.observation, info = self._env.reset()
+        self.instruction = info["taskDesc"].partition("\n")[2].strip()
+        self._read(False, info)
 
     def close(self) -> None:
         """The child stays."""
@@ -133,10 +173,26 @@ class Experiment:
         self.score, self.won, self.done = float(info["score"]), info["score"] >= self.max_score, done
 
 
-def laboratory() -> Any:
-    """ScienceWorld's Java child."""
+def laboratory(kept: Any) -> Any:
+    """ScienceWorld's Java child: the one that was ``kept``, unless it has ended."""
+    if kept is not None and kept._gateway.java_process.poll() is None:
+        return kept
     from scienceworld import ScienceWorldEnv
 
     JAVA.path()
     os.environ.setdefault("JAVA_TOOL_OPTIONS", "-Xmx768m -XX:+UseSerialGC")  # else a quarter of the machine
     return ScienceWorldEnv(envStepLimit=1_000_000)
+
+
+@contextmanager
+def _java(laboratory: Any) -> Iterator[None]:
+    """Around what the child is asked: OutsideFailure where it has ended: the connection breaks before."""
+    try:
+        yield
+    except ValueError:
+        raise
+    except Exception as error:
+        with suppress(TimeoutExpired):
+            code = laboratory._gateway.java_process.wait(2.0)
+            raise OutsideFailure(f"ScienceWorld's Java ended in an episode, exit code {code}") from error
+        raise

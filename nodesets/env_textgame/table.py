@@ -11,7 +11,7 @@ from . import games
 _EXTRA = extra("simulators", "EVALTOWER_TEXTGAME_PYTHON")
 PACKAGES = (
     Package(("textworld",), _EXTRA, {"task_id": r"(?!scienceworld/).*"}, "TextWorld and ALFWorld"),
-    Package(("scienceworld",), _EXTRA, {"task_id": r"scienceworld/.*"}, "ScienceWorld"),
+    Package(("scienceworld",), _EXTRA, games.OF_SCIENCEWORLD, "ScienceWorld"),
     Package(("alfworld",), _EXTRA, {"task_id": r"alfworld/.*|.*\.tw-pddl"}, "ALFWorld"),
 )
 
@@ -50,7 +50,10 @@ class Table(SeededStage):
         return dict(told, steps=float(self.steps))
 
     def step_budget(self) -> int:
-        """100, or what the game's own solution takes: the gold path of scienceworld/boil has up to 188."""
+        """100, or those of the game's own solution. ScienceWorld's are not made to know that: of
+        those measured 751 is the most where blocks slide, which is waited for, and 188 elsewhere."""
+        if self.task.startswith("scienceworld/"):
+            return 1000 if "inclined-plane" in self.task else 250
         return max(100, len(self.env.walkthrough))
 
     def close(self) -> None:
@@ -70,7 +73,7 @@ class Table(SeededStage):
         if task == "alfworld/kitchen":
             return games.kitchen(seed)
         if engine == "scienceworld":
-            self._laboratory = self._laboratory or games.laboratory()
+            self._laboratory = games.laboratory(self._laboratory)
             return games.Experiment(self._laboratory, name, options, seed)
         known = "textworld/…, scienceworld/…, alfworld/kitchen, or a path that ends in .z8 or .tw-pddl"
         raise ValueError(f"selector task_id is {task!r}; it takes {known}")

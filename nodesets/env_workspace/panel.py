@@ -6,7 +6,7 @@ from functools import partial
 from inspect import signature
 from typing import Any
 
-from engine.components import BaseEnvPanel, EnvPanelAction, EnvPanelField
+from engine.components import BaseEnvPanel, EnvPanelAction, EnvPanelField, refusal
 
 from .baseline import GitError
 from .cases import choose_case, read_splits
@@ -87,8 +87,12 @@ class WorkspacePanel(BaseEnvPanel):
             return {"ok": False, "error": f"{name}: {error}"}
         try:
             return {"ok": True, **(await act(**params))}
-        except (ValueError, RuntimeError, OSError, GitError) as error:
+        except GitError as error:
             return {"ok": False, "error": str(error)}
+        except Exception as error:
+            if name != "play" and isinstance(error, (ValueError, RuntimeError, OSError)):
+                return {"ok": False, "error": str(error)}
+            return refusal(error, self.name)
 
     async def _play(self) -> dict[str, Any]:
         self._played = True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import Any, Mapping
@@ -20,6 +21,7 @@ SETUP_SEC = 600.0
 READ_BYTES = 64 << 20
 _TOLD_BYTES = 1 << 20
 _SHELL = ("/bin/sh", "-c")
+_OF_THE_MACHINE = (errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
 class Workspace:
@@ -29,7 +31,7 @@ class Workspace:
     """
 
     def __init__(self, case: Case, home: Path, adopting: bool) -> None:
-        """Raises ValueError, with what is wrong with the case."""
+        """Raises ValueError, with what is wrong with the case; OSError where the machine is full."""
         self.case = case
         self.home = home
         self.folder = home / "work"
@@ -43,6 +45,8 @@ class Workspace:
             self._baseline = Baseline(self.folder, home / "baseline", self._program)
         except (ValueError, GitError, OSError) as error:
             self.close()
+            if isinstance(error, OSError) and error.errno in _OF_THE_MACHINE:
+                raise
             raise ValueError(f"case {case.case_id}: {error}") from error
 
     def close(self) -> None:

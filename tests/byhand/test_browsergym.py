@@ -62,7 +62,7 @@ async def test_an_action_that_cannot_be_done_is_told_to_the_agent(tmp_path: Path
             assert after["error"]
             assert told in after["error"]
         refused = await env.choose(0, task="miniwob.no-such-task")
-        assert "task 'miniwob.no-such-task' is none of BrowserGym's" in refused["error"]
+        assert "task is 'miniwob.no-such-task', none of BrowserGym's" in refused["error"]
 
 
 async def test_a_seed_is_an_episode_in_fresh_and_used_processes(tmp_path: Path, python: str) -> None:

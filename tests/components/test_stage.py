@@ -9,12 +9,16 @@ import pytest
 from engine.components import (
     EnvPanelField,
     EvaluateTool,
+    OutsideFailure,
     PortDef,
     ResetTool,
     SeededStage,
+    SimulatorFailed,
     StageNodeSet,
     StageTool,
     StepTool,
+    WrongChoice,
+    blaming,
 )
 
 
@@ -84,9 +88,13 @@ def test_the_fields_of_a_nodeset_become_its_panel_with_the_episode_s_number_last
 @pytest.mark.parametrize(
     ("selected", "told"),
     [
-        ({"colour": "green"}, "colour 'green' is not one of red, blue"),
-        ({"episode_index": 3}, "episode_index 3 is beyond the last, 2"),
-        ({"episode_index": "one"}, "episode_index 'one' is not a whole number of at least 0"),
+        ({"colour": "green"}, "selector colour is 'green'; it takes red, blue"),
+        ({"episode_index": 3}, "selector episode_index is 3; it takes 0 to 2"),
+        (
+            {"episode_index": "one"},
+            "selector episode_index is 'one'; it takes a whole number from 0 to 4294967295",
+        ),
+        ({"seed": 2**32}, "selector seed is 4294967296; it takes a whole number from 0 to 4294967295"),
         ({"data": "/no/data"}, "there is no /no/data: `evaltower doctor` says what env_room needs"),
     ],
 )
@@ -101,12 +109,57 @@ async def test_a_bad_option_or_missing_data_is_named(selected: dict[str, Any], t
     assert (await panel.on_action("play", {}))["ok"], "nothing is left of the form before"
 
 
+@pytest.mark.parametrize(
+    ("error", "answer"),
+    [
+        (ValueError("no such door"), "no such door"),
+        (WrongChoice("no such door"), "no such door"),
+        (ImportError("no doors here"), "no doors here"),
+        (NotADirectoryError("no folder"), "no folder: `evaltower doctor` says what env_room needs"),
+        (RuntimeError("the door\nis stuck"), None),
+        (KeyError("door"), None),
+        (ConnectionResetError("the door is gone"), None),
+        (OSError(28, "No space left on device"), None),
+    ],
+)
+async def test_what_no_choice_explains_is_the_simulators_fault(error: Exception, answer: str | None) -> None:
+    class Stuck(Room):
+        def set_up(self) -> None:
+            raise error
+
+    class EnvStuck(EnvRoom):
+        stage_class = Stuck
+
+    panel: Any = EnvRoom.env_panel()  # type: ignore[misc]
+    panel._context = {"nodeset": EnvStuck()}
+    if answer is not None:
+        assert await panel.on_action("play", {}) == {"ok": False, "error": answer}
+        return
+    told = f"the simulator failed: {type(error).__name__}: "
+    with pytest.raises(SimulatorFailed, match=told) as raised:
+        await panel.on_action("play", {})
+    assert "\n" not in str(raised.value)
+
+
+def test_what_a_library_says_of_a_choice_names_it() -> None:
+    for raised in (KeyError("x"), RuntimeError("two\nlines"), AssertionError()):
+        told = f"^selector colour is 'x': {type(raised).__name__}: "
+        with pytest.raises(ValueError, match=told) as caught, blaming("selector colour is 'x'"):
+            raise raised
+        assert "\n" not in str(caught.value)
+        with pytest.raises(type(raised)), blaming("selector colour is ''", blamed=False):
+            raise raised
+    for passed in (ImportError("x"), OSError(28, "full"), MemoryError(), OutsideFailure("gone")):
+        with pytest.raises(type(passed)), blaming("selector colour is 'x'"):
+            raise passed
+
+
 async def test_a_bad_config_is_named() -> None:
     (look,) = EnvRoom().get_tools()
     look.config = {"views": 4}
     assert await look.forward({}, None) == {"views": 4}
     look.config = {"views": 0}
-    with pytest.raises(ValueError, match="config views 0 is not a whole number of at least 1"):
+    with pytest.raises(ValueError, match="config views is 0; it takes a whole number of at least 1"):
         await look.forward({}, None)
 
 

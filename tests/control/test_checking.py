@@ -185,9 +185,34 @@ def test_a_graph_that_names_such_a_task_needs_its_package(control: LocalControl)
     control.start(StartRequest(graph_name="deep", selectors={"task_id": "flat/1"}))
 
 
-def _need(control: LocalControl, package: str) -> None:
-    source = NODESET.replace("import BaseCanvasNode", "import Package, BaseCanvasNode")
+def test_a_program_that_some_tasks_start_counts_where_one_of_them_is_chosen(control: LocalControl) -> None:
+    _need(control, 'Program(("no-such-java",), "apt-get install it", {"task_id": "deep/.*"}, "deep")')
+    assert control.check("toy").missing == []
+    control.start(StartRequest(graph_name="toy", selectors={"task_id": "flat/1"}))
+    with pytest.raises(RefusedError) as refused:
+        control.start(StartRequest(graph_name="toy", selectors={"task_id": "deep/1"}))
+    (problem,) = refused.value.problems
+    assert (problem.code, problem.remedy) == ("no-program", "apt-get install it")
+    assert problem.message == "needs no-such-java, which is not on the PATH"
+    with pytest.raises(RefusedError) as elsewhere:  # whose nodes may have it
+        control.start(StartRequest(graph_name="toy", selectors={"task_id": "deep/1"}, on="slurm", nodes=0))
+    assert "no-program" not in {problem.code for problem in elsewhere.value.problems}
+
+
+def test_a_program_that_is_always_started_is_missing(control: LocalControl) -> None:
+    _need(control, 'Program(("no-such-java", "sh"), "get it")')
+    assert control.check("toy").missing == []
+    _need(control, 'Program(("no-such-java",), "get it")')
+    (missing,) = control.check("toy").missing
+    assert (missing.kind, missing.name, missing.wanted) == ("program", "no-such-java", ["env_toy"])
+    assert missing.remedy == "it is not on the PATH: get it"
+
+
+def _need(control: LocalControl, needed: str) -> None:
+    kind = needed.partition("(")[0]
+    source = NODESET.replace("import BaseCanvasNode", f"import {kind}, BaseCanvasNode")
+    attribute = f"{kind.lower()}s"
     source = source.replace(
-        'name = "env_toy"\n    desc', f'name = "env_toy"\n    packages = ({package},)\n    desc'
+        'name = "env_toy"\n    desc', f'name = "env_toy"\n    {attribute} = ({needed},)\n    desc'
     )
     (control.root / "workspace" / "nodesets" / "env_toy.py").write_text(source)

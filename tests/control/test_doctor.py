@@ -4,10 +4,13 @@ import re
 import tomllib
 from pathlib import Path
 
+import numpy
 import pytest
 
 import engine
-from engine.control import doctor_extras
+from engine.components.catalog import NodesetManifest
+from engine.components.requirements import Program, needs_module, needs_program
+from engine.control import doctor, doctor_extras
 from engine.control.reader import Reader
 from tests.fakes.finished_runs import make_run
 from tests.fakes.workspace import NODESET
@@ -75,6 +78,16 @@ def test_the_extras_are_those_of_the_project() -> None:
         if name not in ("test", "testing")
     }
     assert {name: set(packages) for name, (_, packages) in doctor_extras.EXTRAS.items()} == asked
+
+
+def test_a_version_stands_apart_from_what_it_is_of() -> None:
+    manifest = NodesetManifest(
+        name="needy", path="needy", class_name="Needy", parallelism="shared", parallelism_assumed=False
+    )
+    needs = [needs_module("numpy", "", "some games"), needs_program(Program(("sh",), "", {}, "others"))]
+    (item,) = doctor._needs(manifest, needs)
+    told = f"module numpy, for some games alone: {numpy.__version__}; program sh, for others alone: /"
+    assert told in item.detail
 
 
 def test_packages_alone_are_looked_for_and_java_is_known(

@@ -30,7 +30,7 @@ def refused(root: Path, graph: Any, **fields: Any) -> list[str]:
     try:
         plan_run(root, StartRequest(**own, marginal_vram_mb=0, **fields))
     except RefusedError as error:
-        told = [problem for problem in error.problems if problem.code != "no-package"]
+        told = [problem for problem in error.problems if problem.code not in ("no-package", "no-program")]
         return [f"{problem.where}: {problem.message} ({problem.remedy})" for problem in told]
     return []
 

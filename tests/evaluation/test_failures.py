@@ -72,6 +72,8 @@ FATAL = [
     Case("hang_reset", "timeout", "infra", "no answer within", "killed"),
     Case("late", "timeout", "infra", "no answer within 2 s", "killed"),
     Case("raise", "node_error", "graph", "step at step 1: RuntimeError: the simulator is unhappy"),
+    Case("raise_reset", "exception", "graph", "RuntimeError: a panel of somebody else's"),
+    Case("broken", "env_crash", "infra", "ConnectionError: the simulator is gone", "killed"),
     Case("refuse", "exception", "config", "no such episode here"),
 ]
 

@@ -79,6 +79,8 @@ def test_what_is_there_is_told_with_its_place_or_version(tmp_path: Path) -> None
         program.path()
     with pytest.raises(TypeError, match="names are a tuple of names, not 'java'"):
         Program("java", "")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a Program's when are patterns by field, not 'Java'"):
+        Program(("java",), "", "Java")  # type: ignore[arg-type]
     (tmp_path / "half_there.py").write_text("raise OSError('libEGL.so.1: cannot open')\n")
     sys.path.insert(0, str(tmp_path))
     try:

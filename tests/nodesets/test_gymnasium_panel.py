@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from engine.components import SimulatorFailed
 from tests.nodesets.gym_player import FAKES, NODESETS, Player
 
 
@@ -22,14 +23,13 @@ def player() -> Player:
     [
         ({"env_kwargs": "{"}, "selector env_kwargs is not JSON"),
         ({"env_kwargs": "[1]"}, "selector env_kwargs must be a JSON object"),
-        ({"frames": "all"}, "selector frames is 'all'; it takes none or render"),
-        ({"reuse": "maybe"}, "selector reuse is 'maybe'; it takes yes or no"),
+        ({"frames": "all"}, "selector frames is 'all'; it takes none, render"),
+        ({"reuse": "maybe"}, "selector reuse is 'maybe'; it takes no, yes"),
         ({"env_seed": "-1"}, "selector env_seed is '-1'; it takes a whole number"),
         ({"env_seed": "four"}, "selector env_seed is 'four'; it takes a whole number"),
         ({"env_id": "no_such_package.envs:Env"}, "no_such_package.envs:Env needs no_such_package"),
         ({"env_id": FAKES + "Nothing"}, "has no 'Nothing'"),
         ({"env_id": FAKES + "NewApi", "env_kwargs": '{"size": 3}'}, "NewApi: TypeError: .*'size'"),
-        ({"env_id": FAKES + "ResetFails"}, "ResetFails: RuntimeError: no licence"),
     ],
 )
 async def test_what_cannot_be_played_is_said_in_one_line_and_the_next_is_played(
@@ -39,6 +39,14 @@ async def test_what_cannot_be_played_is_said_in_one_line_and_the_next_is_played(
     assert answer["ok"] is False
     assert re.search(error, answer["error"])
     assert "\n" not in answer["error"]
+    with pytest.raises(RuntimeError, match="no episode has begun"):
+        await player.fire("step_discrete", action=0)
+    assert (await player.choose(env_id=FAKES + "NewApi"))["ok"]
+
+
+async def test_an_environment_that_fails_is_no_mistake_of_the_operators(player: Player) -> None:
+    with pytest.raises(SimulatorFailed, match="the simulator failed: RuntimeError: no licence"):
+        await player.choose(env_id=FAKES + "ResetFails")
     with pytest.raises(RuntimeError, match="no episode has begun"):
         await player.fire("step_discrete", action=0)
     assert (await player.choose(env_id=FAKES + "NewApi"))["ok"]

@@ -122,12 +122,12 @@ async def test_turning_costs_no_ndtw_and_the_true_path_counts_where_there_is_one
 
 async def test_a_wrong_selector_is_named(tmp_path: Path) -> None:
     wrong: list[tuple[dict[str, object], str]] = [
-        ({"dataset": "R4R"}, "dataset 'R4R' is not one of R2R-CE, RxR-CE"),
-        ({"split": "val"}, "split 'val' is not one of val_unseen"),
-        ({"overrides": "SIMULATOR=1"}, "overrides 'SIMULATOR=1': habitat refuses: Non-existent key"),
-        ({"overrides": "SIMULATOR"}, "overrides: 'SIMULATOR' is not KEY=VALUE"),
-        ({"index": 3}, "episode_index 3 is beyond the last, 2"),
-        ({"index": -1}, "episode_index -1 is not a whole number of at least 0"),
+        ({"dataset": "R4R"}, "selector dataset is 'R4R'; it takes R2R-CE, RxR-CE"),
+        ({"split": "val"}, "selector split is 'val'; it takes val_unseen"),
+        ({"overrides": "SIMULATOR=1"}, "selector overrides is 'SIMULATOR=1': habitat refuses: "),
+        ({"overrides": "SIMULATOR"}, "selector overrides: 'SIMULATOR' is not KEY=VALUE"),
+        ({"index": 3}, "selector episode_index is 3; it takes 0 to 2"),
+        ({"index": -1}, "selector episode_index is -1; it takes a whole number from 0 to "),
     ]
     async with hosted("env_habitat", tmp_path, **YACS) as env:
         for selectors, told in wrong:
@@ -141,7 +141,9 @@ async def test_an_action_or_a_sensor_that_is_not_there_is_named(tmp_path: Path) 
         await env.choose(0)
         with pytest.raises(RuntimeError, match="action 'jump' is not one of stop, move_forward"):
             await env.fire("step_discrete", action="jump")
-        with pytest.raises(RuntimeError, match="config n_views 'many' is not a whole number of at least 1"):
+        with pytest.raises(
+            RuntimeError, match="config n_views is 'many'; it takes a whole number of at least 1"
+        ):
             await env.fire("observe_panorama", {"n_views": "many"})
         with pytest.raises(RuntimeError, match="angle 'left' and distance '1': not numbers"):
             await env.fire("step_hightolow", angle="left", distance="1")

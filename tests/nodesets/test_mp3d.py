@@ -132,7 +132,7 @@ async def test_what_is_missing_is_one_line(tmp_path: Path) -> None:
             f"there is no {tmp_path}/root/tasks/R2R/data/R2R_val_seen.json: set EVALTOWER_MP3D_ROOT"
         )
         assert "download.sh" in error
-        assert "episode_index 6 is beyond the last, 5" in (await env.choose(6))["error"]
+        assert "selector episode_index is 6; it takes 0 to 5" in (await env.choose(6))["error"]
 
 
 @pytest.mark.slow

@@ -78,6 +78,22 @@ async def test_mujoco_is_drawn_lightly_by_the_camera_that_follows_and_moves_as_w
     assert still.mujoco_renderer.camera_id in (None, -1)
 
 
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        ({"camera_name": "zzz"}, "selector env_kwargs: camera_name is 'zzz'; it takes track"),
+        ({"camera_id": 7}, "selector env_kwargs: camera_id is 7; it takes -1 to 0"),
+    ],
+)
+async def test_a_camera_that_the_model_has_not_is_refused(asked: dict[str, Any], told: str) -> None:
+    player = Player()
+    answer = await player.choose(env_id="HalfCheetah-v5", frames="render", env_kwargs=asked)
+    assert answer == {"ok": False, "error": told}
+    known = {"camera_name": "track"}
+    assert (await player.choose(env_id="HalfCheetah-v5", frames="render", env_kwargs=known))["ok"]
+    player.nodeset.session.close()
+
+
 def _frames(run: Path) -> list[Path]:
     """Those of the steps, in their order."""
     episode = run / "episodes" / "ep0000"

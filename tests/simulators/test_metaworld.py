@@ -62,8 +62,8 @@ async def test_an_episode_ends_at_success_or_at_the_limit_as_is_chosen(player: P
 
 async def test_what_cannot_be_played_is_said_in_one_line(player: Player) -> None:
     unknown = (await player.choose(task_id="reach-v2"))["error"]
-    assert unknown.startswith("selector task_id 'reach-v2' is not one of assembly-v3, basketball-v3")
-    assert (await player.choose(frames="film"))["error"] == "frames 'film' is not one of none, render"
+    assert unknown.startswith("selector task_id is 'reach-v2'; it takes assembly-v3, basketball-v3")
+    assert (await player.choose(frames="film"))["error"] == "selector frames is 'film'; it takes none, render"
     await player.begin(task_id="reach-v3")
     with pytest.raises(ValueError, match=r"\[0, nan, 0, 0\] is not four finite numbers"):
         await player.fire("step_continuous", action=[0, float("nan"), 0, 0])

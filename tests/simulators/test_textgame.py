@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from engine.components import OutsideFailure
 from engine.components.seeds import episode_seed
 from tests.command import DEADLINE_SEC, evaltower
 from tests.simulators.player import Player
@@ -63,7 +64,7 @@ async def test_scienceworld_plays_its_variation_again_after_others(player: Playe
     assert await player.begin(seed=4, task_id=WORM) == first
     assert await solved(player) == walkthrough
     error = (await player.choose(task_id="scienceworld/fly"))["error"]
-    assert error.startswith("selector task_id: ScienceWorld's task 'fly' is not one of boil, ")
+    assert error.startswith("selector task_id: ScienceWorld's task is 'fly'; it takes boil, ")
 
 
 @java
@@ -75,8 +76,73 @@ async def test_its_gold_path_fits_in_the_step_budget(player: Player) -> None:
         done, taken = (await player.fire("step", action=action))["done"], taken + 1
     assert STEP_BUDGET < taken <= budget
     assert (await player.fire("evaluate"))["metrics"]["score"] == 100
-    await player.begin(seed=4, task_id=WORM)
+    await player.begin(seed=4, task_id="alfworld/kitchen")
     assert (await player.panel.on_load())["step_budget"] == STEP_BUDGET
+
+
+@java
+async def test_a_gold_path_is_made_where_it_is_asked_for_and_changes_nothing(player: Player) -> None:
+    first = await player.begin(seed=4, task_id=WORM)
+    child, stage = player.nodeset.stage._laboratory, player.nodeset.stage
+    assert not child.goldPathGenerated
+    seen = await player.fire("step", action="look around")
+    action = (await player.fire("walkthrough_action"))["action"]
+    assert child.goldPathGenerated
+    assert stage.env.walkthrough[1] == action
+    assert {name: vars(stage.env)[name] for name in seen} == seen
+    assert await player.begin(seed=4, task_id=WORM) == first
+
+
+@java
+async def test_a_java_that_has_ended_costs_no_more_than_the_episode_in_it(player: Player) -> None:
+    first = await player.begin(seed=4, task_id=WORM)
+    for tool, given in (("step", {"action": "look around"}), ("walkthrough_action", {}), ("", {})):
+        process = player.nodeset.stage._laboratory._gateway.java_process
+        process.kill()
+        if tool:
+            with pytest.raises(OutsideFailure, match=r"Java ended in an episode, exit code -9"):
+                await player.fire(tool, **given)
+        else:
+            process.wait(DEADLINE_SEC)
+        assert await player.begin(seed=4, task_id=WORM) == first
+
+
+async def test_a_file_that_is_no_game_is_named(player: Player, tmp_path: Path) -> None:
+    """TextWorld's interpreter would end the process of most of these."""
+    from textworld.generator import compile_game
+
+    played = tmp_path / "played.z8"
+
+    def keep(game: Any, how: Any) -> str:
+        path: str = compile_game(game, how)
+        for end in (".z8", ".json"):
+            shutil.copy(Path(path).with_suffix(end), played.with_suffix(end))
+        return path
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("textworld.generator.compile_game", keep)
+        await player.begin(seed=5, task_id="textworld/simple")
+    story = played.read_bytes()
+    flipped = bytearray(story)
+    flipped[5000] ^= 1
+    for data in (b"", b"\x08", b"hello world" * 30, story[:100_000], bytes(flipped)):
+        await _refused(
+            player, tmp_path / "game.z8", data, "is no Z-code file of version 8, or not all of one"
+        )
+    await _refused(player, tmp_path / "alone.z8", story, "lies no .json, which tw-make writes with it")
+    bad = {"pddl_domain": "x", "grammar": "y", "pddl_problem": "z"}
+    for data in (b"", b"[1]", b"{}", b"\xff\xfe", json.dumps(bad).encode()):
+        await _refused(player, tmp_path / "game.tw-pddl", data, "cannot be played: ")
+    assert (await player.choose(task_id=str(played)))["ok"]
+
+
+async def _refused(player: Player, path: Path, data: bytes, told: str) -> None:
+    path.write_bytes(data)
+    error = (await player.choose(task_id=str(path)))["error"]
+    assert error.startswith("selector task_id: ")
+    assert str(path) in error
+    assert told in error
+    assert "\n" not in error
 
 
 async def test_a_command_that_the_game_does_not_know_costs_a_step_and_changes_nothing(player: Player) -> None:
@@ -104,7 +170,7 @@ async def test_a_game_of_alfworlds_data_is_played_from_its_file(player: Player, 
         ({"task_id": "zork"}, "selector task_id is 'zork'; it takes textworld/…"),
         (
             {"task_id": "textworld/zork"},
-            "selector task_id: TextWorld's game 'zork' is not one of simple, coin",
+            "selector task_id: TextWorld's game is 'zork'; it takes simple, coin",
         ),
         (
             {"task_id": "textworld/coin_collector", "options": "--level x"},
@@ -121,13 +187,23 @@ async def test_a_game_of_alfworlds_data_is_played_from_its_file(player: Player, 
             {"task_id": "alfworld/kitchen", "options": "easy"},
             "selector options is 'easy'; only textworld/",
         ),
-        ({"game_seed": "x"}, "game_seed 'x' is not a whole number"),
+        ({"game_seed": "x"}, "selector game_seed is 'x'; it takes a whole number"),
+        ({"game_seed": 99999999999}, "selector game_seed is 99999999999; it takes a whole number from 0 to"),
+        (
+            {"task_id": "textworld/cooking", "options": "--recipe 0"},
+            "selector options is '--recipe 0': AssertionError: recipe must have {1,2,3,4,5} ingredients",
+        ),
         pytest.param(
-            {"task_id": "scienceworld/boil", "options": "hard"},
-            "selector options: 'hard' is not one of easy, noElectricalAction, ",
+            {"task_id": "scienceworld/power-component", "options": "noElectricalAction"},
+            "selector options is 'noElectricalAction': ValueError: Invalid simplification.",
             marks=java,
         ),
-        ({"task_id": "/nowhere/game.z8"}, "there is no file /nowhere/game.z8"),
+        pytest.param(
+            {"task_id": "scienceworld/boil", "options": "hard"},
+            "selector options is 'hard'; it takes easy, noElectricalAction, ",
+            marks=java,
+        ),
+        ({"task_id": "/nowhere/game.z8"}, "selector task_id: there is no file /nowhere/game.z8"),
     ],
 )
 async def test_what_cannot_be_played_is_said_in_one_line(

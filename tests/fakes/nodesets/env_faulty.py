@@ -16,18 +16,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.components import BaseCanvasNode, BaseEnvPanel, BaseNodeSet, EnvPanelField, PortDef
+from engine.components import BaseCanvasNode, BaseEnvPanel, BaseNodeSet, EnvPanelField, PortDef, refusal
 
 LENGTH = 4
 FOREVER = 10_000
 
 
 class World:
-    """``steps`` of the episode that was committed last."""
+    """``steps`` of the episode that was committed last. ``broken``: it can set up no other."""
 
     def __init__(self) -> None:
         self.fields: dict[str, Any] = {}
         self.steps = 0
+        self.broken = False
 
     def strikes(self, fault: str) -> bool:
         return (
@@ -68,6 +69,11 @@ class Panel(BaseEnvPanel):
         WORLD.steps = 0
         if WORLD.strikes("refuse"):
             return {"ok": False, "error": "no such episode here"}
+        if WORLD.strikes("raise_reset"):
+            raise RuntimeError("a panel of somebody else's")
+        WORLD.broken = WORLD.broken or WORLD.strikes("broken")
+        if WORLD.broken:
+            return refusal(ConnectionError("the simulator is gone"), self.name)
         if WORLD.strikes("hang_reset"):
             hang()
         return {"ok": True}
