@@ -155,7 +155,7 @@ def headline_of(report: RunReport) -> str:
     return " ".join(filter(None, [name, measure(name, stats.mean), interval(stats)]))
 
 
-def short_headline(report: RunReport, room: int = 10) -> str:
+def short_headline(report: RunReport, room: int = 11) -> str:
     """The same in so many cells, without the metric's name: ``0.612±.034``."""
     found = report.standing
     if found is None:

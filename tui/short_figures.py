@@ -6,24 +6,25 @@ from engine.figures import number
 
 _DIGITS = ((3, 2), (1, 0))
 """Of a group, a digit is given up before the mean is; the last is for large numbers."""
+_FORMS = ("{middle} [{low}, {high}]", "{short} {low}–{high}", "[{low}, {high}]")
 
 
 def short_estimate(mean: float | None, ci95: tuple[float, float] | None, room: int) -> str:
     """``0.500±.148`` where the interval is as wide to both sides, as far as the digits tell; else mean and
-    ends, ``0.896 [.843, .933]``, or the ends alone, with as many digits as there is room for. The mean alone
-    where even they have none."""
+    ends, ``0.896 [.843, .933]`` or ``.90 .84–.93``, or the ends alone, with as many digits as there is room
+    for. The mean alone where even they have none."""
     if mean is None or ci95 is None:
         return number(mean)
     for group in _DIGITS:
-        for with_mean in (True, False):
+        for form in _FORMS:
             for digits in group:
-                told = _told(mean, ci95, digits, with_mean)
+                told = _told(mean, ci95, digits, form)
                 if told and len(told) <= room:
                     return told
     return number(mean)
 
 
-def _told(mean: float, ci95: tuple[float, float], digits: int, with_mean: bool) -> str:
+def _told(mean: float, ci95: tuple[float, float], digits: int, form: str) -> str:
     """Empty where so few digits tell nothing."""
     low, high = (_end(end, digits) for end in ci95)
     if low == high:
@@ -32,8 +33,8 @@ def _told(mean: float, ci95: tuple[float, float], digits: int, with_mean: bool) 
     above, below = ci95[1] - mean, mean - ci95[0]
     half = _end((above + below) / 2, digits)
     if abs(above - below) < 10**-digits and half != "0":
-        return f"{middle}±{half}" if with_mean else ""
-    return f"{middle} [{low}, {high}]" if with_mean else f"[{low}, {high}]"
+        return f"{middle}±{half}"
+    return form.format(middle=middle, short=_end(mean, digits), low=low, high=high)
 
 
 def _end(value: float, digits: int) -> str:

@@ -37,11 +37,11 @@ class RunsPane(VirtualTable[RunReport]):
 
     def _columns(self, *, wide: bool) -> list[Column[RunReport]]:
         """wide: with the whole interval of the result, and its metric's name."""
-        result = (30, headline_of) if wide else (10, short_headline)
+        result = (30, headline_of) if wide else (11, short_headline)
         return [
             Column("state", "", 1, lambda run: run.status, text=self._glyph, style=self._glyph_style),
             Column("run", "run", 13, lambda run: run.run_id, text=lambda run: run.run_id[4:]),
-            Column("name", "graph", 0, _name, text=_name if wide else _short_name),
+            Column("name", "graph", 0, _name, text=_name if wide else _short_name, least=7),
             Column("status", "status", 9, self._status, drop=5),
             Column("done", "done", 8, _share, text=_done, align="right", drop=1),
             Column("left", "left", 6, self._left, text=self._left_text, align="right", drop=2),
