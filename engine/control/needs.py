@@ -38,9 +38,8 @@ def unmet_needs(
     def miss(
         kind: Literal["nodeset", "tool", "profile", "package", "program"], name: str, wanted: str, remedy: str
     ) -> None:
-        place = (
-            remedy if kind in ("package", "program") else ""
-        )  # of a package: each interpreter that lacks it
+        # Of a package, each interpreter that lacks it.
+        place = remedy if kind in ("package", "program") else ""
         found = missing.setdefault((kind, name + place), Missing(kind=kind, name=name, remedy=remedy))
         found.wanted += [wanted] if wanted not in found.wanted else []
 

@@ -143,6 +143,7 @@ def test_without_a_token_only_at_home(shared: Server, root: Path) -> None:
     assert "every user and every program of this machine" in shared.errors.read_text()
 
 
+@pytest.mark.slow
 def test_all_addresses_with_a_token(serve: Serve, root: Path) -> None:
     server = serve("--host", "0.0.0.0", "--port", "0")
     url = server.url.replace("0.0.0.0", "127.0.0.1")

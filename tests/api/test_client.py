@@ -59,6 +59,7 @@ def test_the_submission_script_ends_with_how_the_run_did(shared: Server) -> None
     assert "no graph is called 'no_such_graph'" in json.loads(errors)["detail"]
 
 
+@pytest.mark.slow
 def test_ctrl_c_cancels(shared: Server, client: Client) -> None:
     with submit(shared, "gridhouse_random", "episode_count=500") as script:
         assert script.stdout is not None

@@ -65,6 +65,7 @@ def test_every_answer_is_as_described(case: Any) -> None:
     case.call_and_validate(checks=CHECKS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", ["done", "last", "nothing"])
 def test_answers_about_what_is_there_are_as_described(described: Any, run: str) -> None:
     checked = 0

@@ -86,6 +86,7 @@ PROFILE = '[profiles.big]\nbase_url = "http://127.0.0.1:9/v1"\nmodel = "m"\napi_
 ASKS = {"id": "ask", "type": "llmCall", "config": {"profile": "big", "user_prompt": "?"}}
 
 
+@pytest.mark.slow
 def test_a_key_that_only_the_shell_has_is_asked_for_where_the_run_looks(
     backend: subprocess.Popen[str], root: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -115,6 +116,7 @@ def test_a_key_that_only_the_shell_has_is_asked_for_where_the_run_looks(
     assert told in " ".join(said.err.split())
 
 
+@pytest.mark.slow
 def test_a_secret_that_only_the_shell_has_is_asked_for_where_the_run_looks(
     backend: subprocess.Popen[str], root: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:

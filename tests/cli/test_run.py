@@ -151,6 +151,7 @@ def test_a_run_is_followed_to_its_end_when_nobody_reads_of_it(root: Path, cache_
     assert Reader(root).show(run).status == "completed"
 
 
+@pytest.mark.slow
 def test_bars_on_a_terminal(root: Path, cache_home: Path) -> None:
     child = pexpect.spawn(
         sys.executable,

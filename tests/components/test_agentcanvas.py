@@ -100,6 +100,7 @@ IMPORTS = {
 }
 
 
+@pytest.mark.slow
 def test_every_import_form_gets_our_objects(tmp_path):
     for number, statements in enumerate(IMPORTS.values()):
         write(tmp_path / "nodesets" / "tools" / f"say_{number}.py", source(f"say_{number}", statements))
@@ -135,6 +136,7 @@ def test_who_guards_against_the_canvas_being_absent_goes_on_without_it(tmp_path)
     assert the_manifest(tmp_path, "guarded").description == "True"
 
 
+@pytest.mark.slow
 def test_a_stray_package_called_app_does_not_stand_before_ours(tmp_path, monkeypatch):
     write(tmp_path / "stray" / "app" / "__init__.py", "raise RuntimeError('not this one')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "stray"))
@@ -196,6 +198,7 @@ def test_an_overlay_s_nodeset_finds_the_helpers_of_the_base_and_the_base_none_of
     assert found == {"runner": "overlay7", "walker": "base7"}
 
 
+@pytest.mark.slow
 def test_attributes_by_agentcanvas_s_names(tmp_path, monkeypatch):
     python = write(tmp_path / "conda" / "python", "")
     monkeypatch.setenv("WALKER_PYTHON", str(python))

@@ -127,6 +127,7 @@ def test_a_nodeset_that_fails_is_reported_in_one_message(tmp_path, kind):
     assert re.search(message, error), error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "body",
     ["while True: pass\n", "import threading\nthreading.Lock().__enter__()\nthreading.Event().wait()\n"],

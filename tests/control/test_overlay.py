@@ -104,6 +104,7 @@ def test_a_run_on_agentcanvas_s_workspace_can_be_run_again_from_its_record(
     assert second.summary.result_digest == first.summary.result_digest is not None
 
 
+@pytest.mark.slow
 def test_an_overlay_s_broken_nodeset_is_not_replaced_by_the_base_s(
     control: LocalControl, tmp_path: Path
 ) -> None:

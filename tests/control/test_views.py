@@ -102,6 +102,7 @@ PANEL = NODESET.replace(
 ).replace("BaseEnvPanel, ", "BaseEnvPanel, EnvPanelField, ")
 
 
+@pytest.mark.slow
 def test_an_environment_is_asked_once_for_each_source(control: LiveControl) -> None:
     path = control.root / "workspace" / "nodesets" / "env_toy.py"
     asked = control.root / "asked"

@@ -95,6 +95,7 @@ def test_a_server_of_agentcanvas_s_stands_in_for_a_nodeset_that_is_not_installed
     assert [p.name for p in (run.attempt(1) / "hosts").iterdir()] == ["env_walk#0.log", "env_walk#1.log"]
 
 
+@pytest.mark.slow
 def test_a_host_of_ours_stands_in_for_one_of_the_run_s_own_bit_for_bit(
     control: LocalControl, workspace: Path
 ) -> None:

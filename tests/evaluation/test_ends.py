@@ -52,6 +52,7 @@ def test_a_cancelled_run_records_what_it_was_playing(root: Path) -> None:
         assert_all_gone(run)
 
 
+@pytest.mark.slow
 def test_a_run_that_is_ended_with_a_reason_is_an_error(root: Path) -> None:
     with started(root, GRAPH, episode_count=20, worker_count=2, selectors=SLOW) as (run, process):
         until(lambda: read_rows(run), process)
@@ -65,6 +66,7 @@ def test_a_run_that_is_ended_with_a_reason_is_an_error(root: Path) -> None:
         assert_all_gone(run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_run_that_nobody_asked_to_end_is_aborted_and_can_go_on(root: Path, number: signal.Signals) -> None:
     with started(root, GRAPH, episode_count=20, worker_count=2, selectors=SLOW) as (run, process):
@@ -128,6 +130,7 @@ def test_sigkill_tears_nothing_at_any_moment(root: Path, moment: float) -> None:
     kill_at(root, moment)
 
 
+@pytest.mark.slow
 def test_two_tasks_with_one_index_keep_their_own_folders(root: Path) -> None:
     run = finished(
         root,
@@ -151,6 +154,7 @@ def test_all_is_what_the_environment_has(root: Path) -> None:
     assert summary.config.split == "all"
 
 
+@pytest.mark.slow
 def test_an_episode_beyond_the_environment_refuses_the_run(root: Path) -> None:
     run = finished(root, GRAPH, episode_indices=[5, 500])
     summary = run.read_summary()

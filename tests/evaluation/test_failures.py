@@ -76,11 +76,13 @@ FATAL = [
     Case("broken", "env_crash", "infra", "ConnectionError: the simulator is gone", "killed"),
     Case("refuse", "exception", "config", "no such episode here"),
 ]
+QUICK = ("segv", "hang_step", "raise", "refuse")
+"""One of each class: a crash, a timeout, an error of the graph, a refusal. The others are slow ones."""
 
 
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(c, id=c.fault, marks=pytest.mark.slow if "hang" in c.fault else ()) for c in FATAL],
+    [pytest.param(c, id=c.fault, marks=() if c.fault in QUICK else pytest.mark.slow) for c in FATAL],
 )
 def test_a_failure_ends_its_episode_and_no_other(root: Path, case: Case) -> None:
     run = play(root, case.fault)
@@ -160,6 +162,7 @@ def test_a_metric_that_is_not_finite_is_null_and_counted(root: Path) -> None:
     assert run.read_summary().nonfinite == {"nan": 1, "inf": 1}
 
 
+@pytest.mark.slow
 def test_numpy_numbers_are_metrics(root: Path) -> None:
     metrics = rows_of(play(root, "metric_numpy"))[STRUCK].metrics
     assert {name: metrics[name] for name in "ifbhu"} == {"i": 3.0, "f": 0.5, "b": 1.0, "h": 2.0, "u": 7.0}
@@ -218,12 +221,14 @@ def test_the_sixteenth_rebuild_fails_alone(
     assert rows[16].status == "completed"
 
 
+@pytest.mark.slow
 def test_an_infra_failure_is_played_again_when_asked(root: Path, tmp_path: Path) -> None:
     run = play(root, "kill_once", retries=1, selectors={"marker": str(tmp_path / "struck")})
     assert rows_of(run)[STRUCK].status == "completed"
     assert (tmp_path / "struck").exists()
 
 
+@pytest.mark.slow
 def test_a_metric_that_is_never_finite_withholds_the_headline_and_is_not_replaced(root: Path) -> None:
     run = play(root, "all_nan")
     results = results_of(run)

@@ -127,6 +127,7 @@ def test_a_run_that_was_not_scored_is(root: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_killed_it_is_as_it_was_and_can_be_scored_again(run: RunDir, server: ChatServer) -> None:
     before, rows = run.read_summary(), all_values(run)
     server.acts.extend([hangs, hangs])

@@ -140,6 +140,7 @@ def test_killed_it_comes_back_elsewhere_and_is_found(keep: Keep) -> None:
     assert second.token not in after.exit_cause()
 
 
+@pytest.mark.slow
 def test_another_boot_s_regimes_count_on_a_cluster(keep: Keep) -> None:
     server = keep(on="slurm")
     server.ready()

@@ -22,6 +22,7 @@ from tests.fakes.shared_servers import MODEL, is_there, until
 from tests.hosting.kept import Kept
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key_for", [[], ["model_line"]])
 def test_its_host_has_the_key_of_a_profile_only_where_it_is_given_it(
     keep: Callable[..., Kept], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key_for: list[str]

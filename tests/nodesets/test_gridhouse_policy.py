@@ -58,6 +58,7 @@ def test_the_weights_are_small_and_of_the_shapes_that_the_network_has() -> None:
     assert {array.dtype for array in weights.values()} == {np.dtype(np.float32)}
 
 
+@pytest.mark.slow
 async def test_it_follows_instructions_in_houses_that_it_has_not_seen() -> None:
     house, tool = House(), policy()
     scored = []

@@ -89,6 +89,7 @@ def test_a_harness_that_never_ends_is_an_error_of_its_episode_alone(tmp_path: Pa
     assert [json.loads(line)["kind"] for line in trace.splitlines()] == ["message", "error", "env_action"]
 
 
+@pytest.mark.slow
 def test_a_case_that_cannot_be_laid_out_is_an_error_of_its_episode_alone(tmp_path: Path) -> None:
     root = make_root(tmp_path)
     cases = write_cases(tmp_path, {"setup": "exit 3"}, {})

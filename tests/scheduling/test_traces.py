@@ -31,10 +31,6 @@ def assert_packed(pairs: list[tuple[float, float]]) -> None:
     assert ours >= PACKED_SHARE * best
 
 
-def test_some_traces() -> None:
-    assert_packed([check(seed) for seed in range(3)])
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("first", range(0, 200, 50))

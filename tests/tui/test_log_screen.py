@@ -340,6 +340,7 @@ async def test_the_failed_ones_of_a_run_are_gone_through(tmp_path: Path) -> None
         await until(log.pilot, lambda: log.says("ep0001"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(160, 45), (80, 24), (59, 20), (40, 10), (20, 6)])
 async def test_hostile_text_of_every_field_at_every_size(tmp_path: Path, size: tuple[int, int]) -> None:
     row = error_row(7, "\x1b]52;c;aGk=\x07 [/x] [b \u202e", instruction="\x1b[31m[/x]")
