@@ -1,23 +1,19 @@
-"""Small models of transformers with weights of chance, saved as their authors would save them."""
+"""Small models of transformers with weights of chance, saved as their authors would save them.
+
+Whoever only collects tests waits for no import of theirs.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers
-from transformers import (
-    LlamaConfig,
-    LlamaForCausalLM,
-    PreTrainedTokenizerFast,
-    ViTConfig,
-    ViTForImageClassification,
-)
-from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
-
 
 def language_model(folder: Path) -> Path:
     """A causal model whose tokens are bytes; its chat template says "user: …"."""
+    import torch
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
     torch.manual_seed(0)
     small = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
     model = LlamaForCausalLM(LlamaConfig(vocab_size=256, initializer_range=0.4, **small))
@@ -34,6 +30,10 @@ def language_model(folder: Path) -> Path:
 
 def image_classifier(folder: Path, *labels: str) -> Path:
     """A vision transformer for images of any size, which it sees at 32 by 32 pixels."""
+    import torch
+    from transformers import ViTConfig, ViTForImageClassification
+    from transformers.models.vit.image_processing_pil_vit import ViTImageProcessorPil
+
     torch.manual_seed(0)
     named = {"id2label": dict(enumerate(labels)), "label2id": {label: i for i, label in enumerate(labels)}}
     small = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from engine.components import WrongChoice
 from tests.fakes.tiny_transformers import image_classifier, language_model
@@ -40,6 +38,9 @@ def chooses(path: str, **config: Any) -> BatchedTool:
 async def test_scores_are_what_the_model_says_of_prompt_and_choice(
     speaker: str, choices: list[str], per_token: bool
 ) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
     tool = await chooses(speaker, choices=choices, per_token=per_token).ready()
     prompts = ["You see a ball", "Where"]
     found = await tool.act(*({"prompt": prompt} for prompt in prompts))

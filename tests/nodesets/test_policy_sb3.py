@@ -10,8 +10,6 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-import stable_baselines3
-import torch
 from gymnasium import spaces
 
 from tests.nodesets.batched_tool import BatchedTool
@@ -43,6 +41,8 @@ ARM = spaces.Box(np.array([-2.0, 0.0], np.float32), np.array([2.0, 4.0], np.floa
 
 def saved(folder: Path, algorithm: str, observation: Any = BOX, action: Any = ARM, **options: Any) -> str:
     """A policy with weights of its beginning."""
+    import stable_baselines3
+
     words = "MultiInputPolicy" if isinstance(observation, spaces.Dict) else "MlpPolicy"
     small = {"buffer_size": 10} if algorithm in ("DQN", "SAC", "TD3", "DDPG") else {}
     kind = getattr(stable_baselines3, algorithm)
@@ -175,6 +175,8 @@ async def test_a_missing_library_is_said_with_the_extra_that_brings_it(
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 async def test_the_training_script_gives_the_same_policy_twice_and_a_good_one(tmp_path: Path) -> None:
+    import torch
+
     one, two = (training.train(2048).policy.state_dict() for _ in range(2))
     assert all(torch.equal(one[name], two[name]) for name in one)
     training.save(training.train(), tmp_path / "cartpole.zip")
