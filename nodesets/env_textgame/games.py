@@ -21,6 +21,8 @@ from engine.components import OutsideFailure, Program, blaming, one_of
 OF_SCIENCEWORLD = {"task_id": r"scienceworld/.*"}
 _JRE = "apt-get install --no-install-recommends default-jre-headless"
 JAVA = Program(("java",), _JRE, OF_SCIENCEWORLD, "ScienceWorld")
+_IN_ORDER = "-XX:+UnlockExperimentalVMOptions -XX:hashCode=2"
+"""For Java: a gold path goes by the order of identity hashes, which else are others at each load."""
 _USUAL_OPTIONS = {
     "simple": "--rewards dense --goal detailed",
     "coin_collector": "--level 5",
@@ -180,7 +182,10 @@ def laboratory(kept: Any) -> Any:
     from scienceworld import ScienceWorldEnv
 
     JAVA.path()
-    os.environ.setdefault("JAVA_TOOL_OPTIONS", "-Xmx768m -XX:+UseSerialGC")  # else a quarter of the machine
+    little = "-Xmx768m -XX:+UseSerialGC"  # else it takes a quarter of the machine
+    options = os.environ.get("JAVA_TOOL_OPTIONS", little)
+    if _IN_ORDER not in options:
+        os.environ["JAVA_TOOL_OPTIONS"] = f"{options} {_IN_ORDER}"
     return ScienceWorldEnv(envStepLimit=1_000_000)
 
 

@@ -68,6 +68,20 @@ async def test_scienceworld_plays_its_variation_again_after_others(player: Playe
 
 
 @java
+@pytest.mark.parametrize("task", [WORM, "scienceworld/find-plant", "scienceworld/find-living-thing"])
+async def test_a_gold_path_is_the_same_at_each_load(player: Player, task: str) -> None:
+    """Of two or more that there are: Java's order of things without an order must not choose."""
+    first = []
+    for _ in range(6):
+        await player.begin(seed=0, task_id=task)
+        first.append([(await player.fire("walkthrough_action"))["action"]])
+        while len(first[-1]) < 4:
+            await player.fire("step", action=first[-1][-1])
+            first[-1].append((await player.fire("walkthrough_action"))["action"])
+    assert first == first[:1] * 6
+
+
+@java
 async def test_its_gold_path_fits_in_the_step_budget(player: Player) -> None:
     await player.begin(seed=episode_seed(0, 0), task_id="scienceworld/boil")
     budget, taken, done = (await player.panel.on_load())["step_budget"], 0, False
