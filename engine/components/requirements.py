@@ -96,9 +96,13 @@ class Program(_ForSome):
     def name(self) -> str:
         return " or ".join(self.names)
 
+    def found(self, path: str | None = None) -> str | None:
+        """Where the first of them is on the PATH, or on this one; None where none is."""
+        return next(filter(None, (shutil.which(name, path=path) for name in self.names)), None)
+
     def path(self) -> str:
-        """Of the first that is on the PATH; FileNotFoundError, in one sentence, where none is."""
-        found = next(filter(None, map(shutil.which, self.names)), None)
+        """Where it is on the PATH; FileNotFoundError, in one sentence, where it is not."""
+        found = self.found()
         if found is None:
             wanted = f", for {self.only_for}" if self.only_for else ""
             raise FileNotFoundError(f"there is no {self.names[0]} on the PATH{wanted} ({self.remedy})")
@@ -142,10 +146,8 @@ def needs_path(what: str, path: str | os.PathLike[str], remedy: str) -> Requirem
 
 def needs_program(program: Program) -> Requirement:
     what = _only(f"program {program.names[0]}", program.only_for)
-    try:
-        return Requirement(what, True, program.path())
-    except FileNotFoundError:
-        return Requirement(what, False, "not on the PATH", program.remedy)
+    found = program.found()
+    return Requirement(what, found is not None, found or "not on the PATH", program.remedy)
 
 
 def _only(what: str, only_for: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeVar
@@ -28,8 +27,8 @@ def unmet_needs(
 
     ``selected``: what the episodes select, where that is known. A nodeset whose interpreter or image is not
     here counts as missing, and so do the packages that its interpreter lacks, and the programs that are not
-    on its PATH. A tool that an installed
-    nodeset does not have is another problem, too: graph and nodeset do not fit.
+    on its PATH. A tool that an installed nodeset does not have is another problem, too: graph and nodeset do
+    not fit.
     """
     missing: dict[tuple[str, str], Missing] = {}
     said: list[Problem] = []
@@ -76,7 +75,7 @@ def unmet_needs(
     for found in startable:
         path = {**os.environ, **found.env}.get("PATH")
         for program in _needed(found.programs, graph, found, selected):
-            if not any(shutil.which(name, path=path) for name in program.names):
+            if program.found(path) is None:
                 miss("program", program.name, found.name, f"it is not on the PATH: {program.remedy}")
                 told = f"needs {program.name}, which is not on the PATH"
                 said.append(Problem("no-program", f"nodeset {found.name!r}", told, program.remedy))
