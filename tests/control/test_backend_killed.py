@@ -137,7 +137,7 @@ def scanned(reader: Reader) -> None:
 
 
 def test_killed_at_random_moments_it_loses_doubles_and_misjudges_nothing(root: Path) -> None:
-    kill_again_and_again(root, moments=2, seed=20)
+    kill_again_and_again(root, moments=6, seed=20)
 
 
 @pytest.mark.slow

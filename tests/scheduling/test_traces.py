@@ -32,6 +32,11 @@ def assert_packed(pairs: list[tuple[float, float]]) -> None:
 
 
 @pytest.mark.slow
+def test_some_traces() -> None:
+    assert_packed([check(seed) for seed in range(6)])
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("first", range(0, 200, 50))
 def test_200_traces(first: int) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 class Environment:
     """``graph`` plays it, with ``selectors``; an episode has at most ``steps`` steps.
 
+    ``leaks``: so much that 50 in one process pass the limit at which a run begins a fresh one.
     ``program``: what has to be on PATH. ``unseeded``: why another seed of the run makes no other
     episode of an index; empty where it does.
     """
@@ -20,6 +21,7 @@ class Environment:
     graph: str
     selectors: Mapping[str, str] = field(default_factory=dict)
     steps: int = 10
+    leaks: bool = False
     program: str = ""
     unseeded: str = ""
 
@@ -53,7 +55,7 @@ ENVIRONMENTS = [
     _gym("CartPole-v1"),
     _gym("LunarLander-v3"),
     _gym("ALE/Pong-v5", steps=40),
-    _gym("MiniWorld-OneRoom-v0"),
+    _gym("MiniWorld-OneRoom-v0", leaks=True),
     _gym("HalfCheetah-v5", "mujoco_random", steps=4),
     _gym("HalfCheetah-v5", "mujoco_random", "render", steps=2),
     _arm("reach-v3", {"task_id": "reach-v3"}),
