@@ -220,13 +220,16 @@ class RunReport(msgspec.Struct, kw_only=True):
     @property
     def standing(self) -> Standing | None:
         """None before anything was measured, or is known not to be."""
-        found, errors = self.summary.metric_stats, self.summary.error_count
-        name = headline_metric([*found, *([VERDICT] if self.wants_verdicts else [])])
+        found, unmeasured = self.summary.metric_stats, self.summary.unmeasured
+        errors = self.summary.error_count
+        wanted = {VERDICT} if self.wants_verdicts else set()
+        name = headline_metric([*found, *sorted((unmeasured.keys() | wanted) - found.keys())])
         if name is None:
             return None
         stats = found.get(name, MetricStats(mean=None, n=0))
         scored = self.summary.scored
-        lost = errors + (scored.undecided if name == VERDICT and scored else 0)
+        undecided = scored.undecided if name == VERDICT and scored else 0  # also where no row has a verdict
+        lost = errors + max(undecided, unmeasured.get(name, 0))
         if not stats.n + lost:
             return None
         withheld = not stats.n or lost > self.error_budget * (stats.n + lost)

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from engine.statistics.aggregate import aggregate
+from engine.statistics.rows import finite
 from engine.store.records import EpisodeRow, MetricStats, Summary
 from engine.store.scoring_tally import scoring_tally
 
@@ -25,4 +26,18 @@ def fold_rows(summary: Summary, rows: Sequence[EpisodeRow]) -> None:
     }
     missing = Counter(name for row in rows for name, value in row.metrics.items() if value is None)
     summary.nonfinite = dict(sorted(missing.items()))
+    summary.unmeasured = _unmeasured(rows)
     summary.scored = scoring_tally(rows)
+
+
+def _unmeasured(rows: Sequence[EpisodeRow]) -> dict[str, int]:
+    """Every metric of any row → completed rows that lack it as a finite number, and to which no scoring will
+    bring it."""
+    metrics = sorted({name for row in rows for name in row.measures})
+    found = dict.fromkeys(metrics, 0)
+    for row in rows:
+        if row.status == "completed":
+            measures = row.measures
+            for name in metrics:
+                found[name] += finite(measures.get(name)) is None and not row.awaits(name)
+    return found

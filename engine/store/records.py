@@ -331,8 +331,9 @@ class SummaryHead(msgspec.Struct, kw_only=True):
 
     completed_count: every finished episode; error_count: those among them that errored. total_episodes:
     planned, or those that count where the run ended early. aggregate_by_task: task → metric → mean.
-    nonfinite: metric → episodes in which it was not finite. scored: what came of their scoring, None of a run
-    that is not scored. result_digest: BLAKE2b-128 hex, the same at every worker count.
+    nonfinite: metric → episodes in which it was not finite. unmeasured: metric → episodes that completed
+    without it. scored: what came of their scoring, None of a run that is not scored. result_digest:
+    BLAKE2b-128 hex, the same at every worker count.
     """
 
     run_id: str
@@ -350,6 +351,7 @@ class SummaryHead(msgspec.Struct, kw_only=True):
     error: str | None = None
     metric_stats: dict[str, MetricStats] = {}
     nonfinite: dict[str, int] = {}
+    unmeasured: dict[str, int] = {}
     result_digest: str | None = None
     early_stop: EarlyStop | None = None
     scored: ScoringTally | None = None
