@@ -109,7 +109,7 @@ def request_of(form: LaunchForm) -> StartRequest:
         graph_name=form.graph,
         split=typed.get("split", ""),
         dataset=typed.get("dataset", ""),
-        selectors=_selectors(form),
+        selectors=selectors_of(form),
         worker_count=form.workers,
         step_budget=whole(typed["steps"], 1) if typed.get("steps") else None,
         repeats=whole(typed.get("repeats") or "1", 1),
@@ -142,7 +142,7 @@ def _scoring_line(request: StartRequest) -> str:
     return AS_THE_RUN if request.scoring else ""
 
 
-def _selectors(form: LaunchForm) -> dict[str, Any]:
+def selectors_of(form: LaunchForm) -> dict[str, Any]:
     """What a cloned run had is sent just as it was."""
     before, panel = form.base.selectors, panel_of(form)
     names = [

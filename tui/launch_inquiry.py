@@ -14,7 +14,7 @@ from engine.control.scoring import beside
 from engine.graph.model import GraphError
 from tui.episode.inks import InkedLine, inked
 from tui.launch_estimate import elsewhere_lines, estimate_lines
-from tui.launch_form import LaunchForm
+from tui.launch_form import LaunchForm, selectors_of
 from tui.launch_scoring import CODES, Scored, read_scored
 from tui.models import Snapshot
 
@@ -151,7 +151,11 @@ class Inquiry:
         control, queue = self._centre.control, self._centre.snapshot.queue
         try:
             self._estimate = await asyncio.to_thread(
-                control.estimate, form.base.graph or form.graph, form.workers, form.base.sources
+                control.estimate,
+                form.base.graph or form.graph,
+                form.workers,
+                form.base.sources,
+                selectors_of(form),
             )
         except ControlError as error:
             self._estimate = f"no estimate: {error}"

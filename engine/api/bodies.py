@@ -133,11 +133,12 @@ class EstimateQuery(SourcesQuery, kw_only=True):
 
 
 class EstimateBody(IntrospectBody, kw_only=True):
-    """Either ``graph_name`` or ``graph`` is needed."""
+    """Either ``graph_name`` or ``graph`` is needed. selectors: panel field → value."""
 
     graph_name: str = ""
     graph: dict[str, Any] | None = None
     worker_count: AtLeastOne = 1
+    selectors: dict[str, Any] = {}
 
 
 class RunsQuery(msgspec.Struct, kw_only=True):

@@ -67,7 +67,7 @@ def estimate(call: Call) -> EstimateReport:
 def estimate_graph(call: Call) -> EstimateReport:
     asked = call.body
     graph = asked.graph or names.saved_graph(asked.graph_name)
-    return call.control.estimate(graph, asked.worker_count, asked.sources)
+    return call.control.estimate(graph, asked.worker_count, asked.sources, asked.selectors)
 
 
 def play(call: Call) -> Started:

@@ -111,12 +111,16 @@ def parse_gpus(text: str | None) -> list[str]:
 
 
 def most_workers(control: Control, request: StartRequest) -> int:
-    """The most workers that would start now, and no more than there are episodes; 1 where none would."""
-    found = control.estimate(request.graph_name, 1, request.sources)
+    """The most workers that would start now, no more than there are episodes, or CPU cores, since more would
+    take turns; 1 where none would."""
+    found = control.estimate(request.graph_name, 1, request.sources, request.selectors)
     asked = len(request.episode_indices or ()) or max(request.episode_count, 0)
-    episodes = asked * request.repeats or found.max_workers
-    workers = max(1, min(found.max_workers, episodes))
+    room = min(found.max_workers, asked * request.repeats or found.max_workers)
+    cores = control.resources().host.cpu_count
+    workers = max(1, min(room, cores))
     why = f": {found.refused or found.waits}" if found.max_workers == 0 else ""
+    if room > workers:
+        why = f", one for each CPU core (there is memory for {found.max_workers}; -w N takes more)"
     say(f"-w auto: {count(workers, 'worker')}{why}")
     return workers
 

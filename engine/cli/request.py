@@ -30,6 +30,15 @@ def scoring_option(default: str = "<graph>.scoring.json beside a saved graph") -
     )
 
 
+select_option = click.option(
+    "--select",
+    "selectors",
+    multiple=True,
+    metavar="K=V",
+    help="Set a field of the environment, for every episode. V is read as JSON where it is JSON.",
+)
+
+
 LONGEST_LIST = 1_000_000
 """Episodes that one ``--episodes`` may name."""
 
@@ -48,13 +57,7 @@ def request_options(default_count: int | None) -> Callable[[F], F]:
             metavar="I",
             help="First episode of -n or --all.",
         ),
-        click.option(
-            "--select",
-            "selectors",
-            multiple=True,
-            metavar="K=V",
-            help="Set a field of the environment, for every episode. V is read as JSON where it is JSON.",
-        ),
+        select_option,
         click.option("--split", default="", metavar="S", help="The environment's split."),
         click.option("--dataset", default="", metavar="D", help="The environment's data set."),
         click.option(

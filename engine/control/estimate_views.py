@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from engine.control import checking
 from engine.control.backend import Backend
 from engine.control.queue_reports import EstimateReport, ResourceEstimate
@@ -9,18 +12,21 @@ from engine.control.queue_views import mb_of
 from engine.graph.read import dump_graph
 from engine.scheduling.accounts import Accounts
 from engine.scheduling.estimates import Estimate, Figure
-from engine.scheduling.need import Need
+from engine.scheduling.need import Need, selection_of
 from engine.scheduling.requests import on_this_machine
 from engine.scheduling.shortage import title
 
 
-def estimate_report(backend: Backend, prepared: checking.Prepared, worker_count: int) -> EstimateReport:
+def estimate_report(
+    backend: Backend, prepared: checking.Prepared, worker_count: int, selectors: Mapping[str, Any]
+) -> EstimateReport:
     """As of the last tick. ``prepared``: a graph that could be read."""
     assert prepared.graph is not None
     needs = checking.needs_of(dump_graph(prepared.graph), prepared.nodesets)
     need = Need(
         graph_name=prepared.name,
         graph_hash=needs.graph_hash,
+        selection=selection_of(selectors),
         worker_count=worker_count,
         nodesets=tuple(needs.nodesets),
     )

@@ -176,14 +176,18 @@ class LocalControl(Reader):
             return scheduler.queue.prioritize(found.run_id, priority)
 
     def estimate(
-        self, graph: str | dict[str, Any], worker_count: int, sources: Sources = NOTHING_MORE
+        self,
+        graph: str | dict[str, Any],
+        worker_count: int,
+        sources: Sources = NOTHING_MORE,
+        selectors: Mapping[str, Any] | None = None,
     ) -> EstimateReport:
         if worker_count < 1:
             raise RefusedError([Problem("bad-request", "worker_count", f"is {worker_count}", "at least 1")])
         prepared = checking.prepare(self.nodesets(sources), graph, self.root)
         if prepared.graph is None:
             raise RefusedError(prepared.problems)
-        return estimate_report(self._backend, prepared, worker_count)
+        return estimate_report(self._backend, prepared, worker_count, selectors or {})
 
     def resources(self) -> ResourcesReport:
         return resource_views.resources_report(self._backend)

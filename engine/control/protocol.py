@@ -99,7 +99,11 @@ class Control(Protocol):
         """Give a queued run another priority; its position then."""
 
     def estimate(
-        self, graph: str | dict[str, Any], worker_count: int, sources: Sources = NOTHING_MORE
+        self,
+        graph: str | dict[str, Any],
+        worker_count: int,
+        sources: Sources = NOTHING_MORE,
+        selectors: Mapping[str, Any] | None = None,
     ) -> EstimateReport:
         """What such a run would need, and whether it would start now. Loads nothing."""
 

@@ -96,11 +96,16 @@ class RemoteControl(Reader):
         return self._post(f"{self._run(run)}/priority", {"priority": priority}, _Placed).position
 
     def estimate(
-        self, graph: str | dict[str, Any], worker_count: int, sources: Sources = NOTHING_MORE
+        self,
+        graph: str | dict[str, Any],
+        worker_count: int,
+        sources: Sources = NOTHING_MORE,
+        selectors: Mapping[str, Any] | None = None,
     ) -> EstimateReport:
         name, content = (graph, None) if isinstance(graph, str) else ("", graph)
         asked = _whole(self.root, StartRequest(graph_name=name, graph=content, scoring=NOT_SCORED))
         body = {"graph_name": asked.graph_name, "graph": asked.graph, "worker_count": worker_count}
+        body["selectors"] = dict(selectors or {})
         report = self._post(f"{_EVAL}/estimate", body | msgspec.to_builtins(sources), EstimateReport)
         return msgspec.structs.replace(report, graph_name=asked.graph_name or report.graph_name)
 

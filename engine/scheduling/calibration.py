@@ -1,7 +1,8 @@
 """What past runs really took: ``outputs/system/resource_calibration.json``.
 
-A run is known by its graph, its nodesets' sources and its worker count; a shared server by its source and
-the workers that it served. Only completed runs that were seen from their start, and long enough, enter.
+A run is known by its graph, its nodesets' sources, what it plays and its worker count; a shared server by its
+source and the workers that it served. Only completed runs that were seen from their start, long enough, and
+whose workers had episodes that did not fail, enter.
 """
 
 from __future__ import annotations
@@ -66,17 +67,24 @@ class Calibration:
         """The highest of the last peaks of such a run, by worker count."""
         return _highest(self._file.runs.get(need.run_key))
 
+    def of_kin(self, need: Need) -> dict[int, Peak]:
+        """The same of the last runs that differ from it in what they play, or not at all."""
+        return _highest(self._file.runs.get(need.kin_key))
+
     def of_server(self, nodeset: NodesetNeed) -> dict[int, Peak]:
         """The same of a shared server, by the workers that it served."""
         return _highest(self._file.servers.get(server_key(nodeset)))
 
     def record_run(self, need: Need, peak: Peak) -> None:
         """Take in a completed run."""
-        self._record(self._file.runs, need.run_key, need.graph_name, need.worker_count, peak)
+        for key in dict.fromkeys((need.run_key, need.kin_key)):
+            self._record(self._file.runs, key, need.graph_name, need.worker_count, peak)
+        self._save()
 
     def record_server(self, nodeset: NodesetNeed, workers: int, peak: Peak) -> None:
         """Take in what a shared server held while ``workers`` used it."""
         self._record(self._file.servers, server_key(nodeset), nodeset.name, workers, peak)
+        self._save()
 
     def _record(self, entries: dict[str, Entry], key: str, name: str, workers: int, peak: Peak) -> None:
         entry = entries.setdefault(key, Entry(name=name))
@@ -87,7 +95,6 @@ class Calibration:
         entries[key] = entries.pop(key)  # the longest unused comes first, and goes first
         while len(entries) > KEPT_ENTRIES:
             del entries[next(iter(entries))]
-        self._save()
 
     def _save(self) -> None:
         try:

@@ -2,8 +2,8 @@
 
 A run is estimated in parts: its own processes, and each shared server that it uses. What was measured of
 exactly this run comes first, then what its submitter declared, then what one that runs now holds, then what
-other worker counts took, then what the nodesets' authors say. Video memory of which nobody said anything
-stays unknown, and the run starts alone.
+other worker counts took, then the larger of what other selections of the same graph took and what the
+nodesets' authors say. Video memory of which nobody said anything stays unknown, and the run starts alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from engine.scheduling.calibration import Calibration, Peak
 from engine.scheduling.need import COLD_MB, COLD_SHARE, Need, server_key
 from engine.store.records import NodesetNeed
 
-Basis = Literal["measured", "declared", "running", "scaled", "stated", "assumed"]
+Basis = Literal["measured", "declared", "running", "scaled", "related", "stated", "assumed"]
 
 MARGIN_SHARE, FIRST_MARGIN_SHARE, MARGIN_MB = 0.05, 0.10, 256.0
 """What a run may take beyond an estimate: a share of it, and some on top. The larger share until
@@ -88,7 +88,7 @@ def estimate(
     what they hold is theirs, and shows in what is free. A run that is to have its card alone borrows none.
     """
     seen = (running or {}).get((need.run_key, need.worker_count), Peak())
-    parts = [_own_part(need, calibration.of_run(need), seen)]
+    parts = [_own_part(need, calibration.of_run(need), calibration.of_kin(need), seen)]
     for nodeset in need.shared:
         key = server_key(nodeset)
         if lent and key in lent and not need.exclusive_gpu:
@@ -106,9 +106,10 @@ def server_estimate(nodeset: NodesetNeed, calibration: Calibration) -> Estimate:
     return Estimate((_server_part(nodeset, 1, calibration.of_server(nodeset), declared=False),))
 
 
-def _own_part(need: Need, peaks: Mapping[int, Peak], seen: Peak) -> Part:
+def _own_part(need: Need, peaks: Mapping[int, Peak], of_kin: Mapping[int, Peak], seen: Peak) -> Part:
     workers = need.worker_count
     vram, ram = _column(peaks, "vram_mb"), _column(peaks, "ram_mb")
+    kin_vram, kin_ram = _column(of_kin, "vram_mb"), _column(of_kin, "ram_mb")
     return Part(
         owner=RUN,
         vram=_first(
@@ -117,14 +118,20 @@ def _own_part(need: Need, peaks: Mapping[int, Peak], seen: Peak) -> Part:
             _declared(need.marginal_vram_mb),
             _running(seen.vram_mb),
             _scaled(vram, workers, workers / max(vram, default=workers)),
-            _stated([nodeset.expected_vram_mb for nodeset in need.own], workers, 0.0),
+            _larger(
+                _related(kin_vram, workers),
+                _stated([nodeset.expected_vram_mb for nodeset in need.own], workers, 0.0),
+            ),
             None if need.own else Figure(0.0, 0.0, "assumed"),  # a run process alone has nothing on a card
         ),
         ram=_first(
             _measured(ram, workers, peaks),
             _running(seen.ram_mb),
             _scaled(ram, workers, workers / max(ram, default=workers)),
-            _stated([nodeset.expected_ram_mb for nodeset in need.own], workers, ASSUMED_WORKER_MB),
+            _larger(
+                _related(kin_ram, workers),
+                _stated([nodeset.expected_ram_mb for nodeset in need.own], workers, ASSUMED_WORKER_MB),
+            ),
         )
         or Figure(ASSUMED_RUN_MB + ASSUMED_WORKER_MB * workers, 0.0, "assumed"),
         after_sec=_after(peaks, workers),
@@ -150,6 +157,10 @@ def _server_part(nodeset: NodesetNeed, workers: int, peaks: Mapping[int, Peak], 
         or Figure(ASSUMED_SERVER_MB, 0.0, "assumed"),
         after_sec=_after(peaks, workers),
     )
+
+
+def _larger(*figures: Figure | None) -> Figure | None:
+    return max((figure for figure in figures if figure), key=lambda figure: figure.mb, default=None)
 
 
 def _first(*figures: Figure | None) -> Figure | None:
@@ -184,6 +195,11 @@ def _scaled(points: Mapping[int, float], workers: int, growth: float) -> Figure 
         slope = (points[many] - points[few]) / (many - few) if many > few else 0.0
         mb = points[many] + max(0.0, slope) * (workers - many) if many > few else points[many] * growth
     return Figure(mb, _margin(mb), "scaled")
+
+
+def _related(points: Mapping[int, float], workers: int) -> Figure | None:
+    found = _scaled(points, workers, workers / max(points, default=workers))
+    return found and Figure(found.mb, found.margin_mb, "related")
 
 
 def _stated(each: list[int | None], times: int, otherwise: float) -> Figure | None:

@@ -21,10 +21,13 @@ class NotNowError(LaunchError):
 
 
 class RunEnd(msgspec.Struct, frozen=True):
-    """How a run ended, its whole process tree. ``infra``: the box failed it, and it may be tried again."""
+    """How a run ended, its whole process tree. ``infra``: the box failed it, and it may be tried again.
+    teaches: each of its workers had an episode that did not fail, so that what it took is what such a run
+    takes."""
 
     outcome: Literal["completed", "failed", "cancelled", "infra"]
     message: str = ""
+    teaches: bool = True
 
 
 class RunState(msgspec.Struct, frozen=True):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
-from engine.store.records import NodesetNeed, Spec
+from engine.store.records import EvalRequest, NodesetNeed, Spec
 
 Priority = Literal["high", "normal", "low"]
 
@@ -31,10 +31,12 @@ class Scheduling(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Need(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run will load, and what its submitter said about it."""
+    """What a run will load, and what its submitter said about it. selection: of its environment's panel, as
+    :func:`selection_of` has it. worker_count: those that have an episode to play, as far as that is known."""
 
     graph_name: str
     graph_hash: str
+    selection: str = ""
     worker_count: int = 1
     nodesets: tuple[NodesetNeed, ...] = ()
     marginal_vram_mb: float | None = None
@@ -54,7 +56,8 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
         return cls(
             graph_name=spec.eval.graph_name,
             graph_hash=spec.needs.graph_hash,
-            worker_count=spec.eval.worker_count,
+            selection=selection_of(spec.eval.selectors, spec.eval.episode_selectors or ()),
+            worker_count=_useful_workers(spec.eval),
             nodesets=tuple(spec.needs.nodesets),
             marginal_vram_mb=asked.marginal_vram_mb,
             exclusive_gpu=asked.exclusive_gpu,
@@ -63,9 +66,18 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def run_key(self) -> str:
-        """What a run's memory depends on, its worker count apart: its graph, and its nodesets' sources."""
+        """What a run's memory depends on, its worker count apart: its graph, its nodesets' sources, and what
+        is played."""
+        return self._key(*([self.selection] if self.selection else []))
+
+    @property
+    def kin_key(self) -> str:
+        """The same of all runs that differ in what is played alone."""
+        return self._key()
+
+    def _key(self, *more: str) -> str:
         sources = sorted((nodeset.name, nodeset.source_hash) for nodeset in self.nodesets)
-        return blake2b(msgspec.json.encode([self.graph_hash, sources]), digest_size=16).hexdigest()
+        return blake2b(msgspec.json.encode([self.graph_hash, sources, *more]), digest_size=16).hexdigest()
 
     @property
     def shared(self) -> list[NodesetNeed]:
@@ -76,6 +88,18 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
     def own(self) -> list[NodesetNeed]:
         """The nodesets of which every worker has its own."""
         return [nodeset for nodeset in self.nodesets if nodeset.parallelism != "shared"]
+
+
+def selection_of(selectors: Mapping[str, Any], of_episodes: Sequence[Mapping[str, Any]] = ()) -> str:
+    """What is played, as a text that tells it from another choice; empty where nothing is chosen."""
+    chosen = [{**selectors, **own} for own in of_episodes or ({},)]
+    played = {repr(sorted((name, str(value)) for name, value in one.items())) for one in chosen}
+    return blake2b("\n".join(sorted(played)).encode(), digest_size=6).hexdigest() if any(chosen) else ""
+
+
+def _useful_workers(request: EvalRequest) -> int:
+    listed = len(request.episode_indices or ()) or max(request.episode_count, 0)
+    return min(request.worker_count, listed * request.repeats or request.worker_count)
 
 
 def server_key(nodeset: NodesetNeed) -> str:

@@ -132,7 +132,7 @@ class Reaper:
         if end.outcome == "infra" and run.entry.job.failures < run.entry.job.retries:
             self._put_back(run, end.message, now)
             return
-        if end.outcome == "completed":
+        if end.outcome == "completed" and end.teaches:
             self._learn(run, now)
         try:
             self.forget(run, now)

@@ -77,11 +77,21 @@ def test_what_is_wished_reaches_the_request(root: Path, control: FakeControl, op
 
 
 @pytest.mark.parametrize(
-    ("fits", "words", "workers"), [(6, (), 6), (6, ("-n", "4"), 4), (6, ("--episodes", "0-2"), 3), (0, (), 1)]
+    ("fits", "words", "workers"),
+    [
+        (6, (), 6),
+        (6, ("-n", "4"), 4),
+        (6, ("--episodes", "0-2"), 3),
+        (0, (), 1),
+        (144, (), 8),
+        (144, ("-n", "9"), 8),
+        (144, ("-n", "2"), 2),
+    ],
 )
 def test_auto_is_the_most_workers_that_fit(
     control: FakeControl, operate: Operate, fits: int, words: tuple[str, ...], workers: int
 ) -> None:
+    """No more than there are episodes, or CPU cores: eight here."""
     control.estimated.max_workers = fits
     control.estimated.waits = "" if fits else WHY
     said = operate("run", "toy", "-w", "auto", *words, "--no-follow")
@@ -89,6 +99,12 @@ def test_auto_is_the_most_workers_that_fit(
     assert control.started[0].worker_count == workers
     assert said.err.startswith(f"-w auto: {workers} worker{'s' * (workers != 1)}")
     assert (WHY in said.err) == (fits == 0)
+    assert ("one for each CPU core (there is memory for 144" in said.err) == (fits == 144 and workers == 8)
+
+
+def test_auto_asks_what_the_selected_would_take(control: FakeControl, operate: Operate) -> None:
+    assert operate("run", "toy", "-w", "auto", "--select", "env_id=Pong", "--no-follow").code == 0
+    assert ("estimate", "toy", 1, {"env_id": "Pong"}) in control.calls
 
 
 def test_a_run_is_followed_from_its_place_to_its_end(control: FakeControl, operate: Operate) -> None:

@@ -119,7 +119,9 @@ class FakeControl:
         usual = IntrospectReport(graph_name=graph, env_nodeset=None, loaded=True)
         return self._told("introspect", lambda: usual)
 
-    def estimate(self, graph: Any, worker_count: int, sources: Any = None) -> EstimateReport:
+    def estimate(
+        self, graph: Any, worker_count: int, sources: Any = None, selectors: Any = None
+    ) -> EstimateReport:
         usual = EstimateReport(
             graph_name=str(graph), worker_count=worker_count, resources={}, max_workers=8, fits=True
         )

@@ -12,8 +12,10 @@ from engine.control.queue_reports import (
     BackendReport,
     CancelReport,
     EstimateReport,
+    HostReport,
     QueuedRun,
     QueueReport,
+    ResourcesReport,
     RunningRun,
     ServerReport,
 )
@@ -39,6 +41,7 @@ class FakeControl(Reader):
         self.estimated = EstimateReport(
             graph_name="toy", worker_count=1, resources={}, max_workers=1, fits=True
         )
+        self.machine = ResourcesReport(driver="absent", gpus=[], host=HostReport(name="box", cpu_count=8))
         self.served: list[ServerReport] = []
         self.looks: list[Callable[[], None]] = []
         self.refuses: dict[str, Exception] = {}
@@ -101,9 +104,14 @@ class FakeControl(Reader):
         self._take("prioritize", run, priority)
         return 2
 
-    def estimate(self, graph: str, worker_count: int, sources: Sources = NOTHING_MORE) -> EstimateReport:
-        self._take("estimate", graph, worker_count)
+    def estimate(
+        self, graph: str, worker_count: int, sources: Sources = NOTHING_MORE, selectors: Any = None
+    ) -> EstimateReport:
+        self._take("estimate", graph, worker_count, *([selectors] if selectors else []))
         return self.estimated
+
+    def resources(self) -> ResourcesReport:
+        return self.machine
 
     def servers(self) -> list[ServerReport]:
         return self.served

@@ -18,7 +18,8 @@ from engine.scheduling.estimates import (
     estimate,
     server_estimate,
 )
-from engine.scheduling.need import Need, server_key
+from engine.scheduling.need import Need, selection_of, server_key
+from engine.store.records import EvalRequest, Needs, Spec
 from tests.scheduling.making import need, nodeset, shared
 
 
@@ -62,6 +63,56 @@ def test_each_source_before_the_next(calibration: Calibration) -> None:
     assert vram(calibration, declared, running=running) == (5000, "declared")
     calibration.record_run(stated, peak(8000))
     assert vram(calibration, declared, running=running) == (8000, "measured")
+
+
+def played(**selectors: Any) -> Need:
+    return need(workers=2, nodesets=[STATED], selection=selection_of(selectors))
+
+
+def test_what_another_selection_took_counts_where_it_is_more_than_the_authors_say(
+    calibration: Calibration,
+) -> None:
+    """A cheap task of a graph tells little of a dear one."""
+    calibration.record_run(played(task_id="cheap"), peak(100, 150))
+    assert ram(calibration, played(task_id="cheap")) == (150, "measured")
+    assert ram(calibration, played(task_id="dear")) == (4000, "stated")
+    assert vram(calibration, played(task_id="dear")) == (6000, "stated")
+    calibration.record_run(played(task_id="cheap", frames="render"), peak(9000, 7000))
+    assert ram(calibration, played(task_id="dear")) == (7000, "related")
+    assert vram(calibration, played(task_id="dear")) == (9000, "related")
+    assert ram(calibration, played(task_id="cheap")) == (150, "measured")
+    assert ram(calibration, played()) == (7000, "measured"), "nothing chosen is what the file had before"
+
+
+def test_a_selection_is_known_by_what_it_says() -> None:
+    assert selection_of({}) == selection_of({}, [{}, {}]) == ""
+    assert selection_of({"slip": 0.2, "task": "a"}) == selection_of({"task": "a", "slip": "0.2"})
+    assert selection_of({"slip": 0.2}, [{"task": "a"}, {"task": "b"}, {"task": "a"}]) == selection_of(
+        {}, [{"task": "b", "slip": 0.2}, {"task": "a", "slip": 0.2}]
+    )
+    assert selection_of({"task": "a"}) != selection_of({"task": "b"})
+    assert selection_of({"a": "b, c"}) != selection_of({"a": "b", "c": ""})
+
+
+@pytest.mark.parametrize(
+    ("asked", "workers"),
+    [
+        ({}, 8),
+        ({"episode_count": 3}, 3),
+        ({"episode_count": 3, "repeats": 2}, 6),
+        ({"episode_count": 100}, 8),
+        ({"episode_indices": [5, 9]}, 2),
+    ],
+)
+def test_workers_without_an_episode_take_nothing(asked: dict[str, Any], workers: int) -> None:
+    spec = Spec(
+        run_id="r",
+        created_at="",
+        eval=EvalRequest(graph_name="g", worker_count=8, **asked),
+        needs=Needs(graph_hash="g"),
+        graph={},
+    )
+    assert Need.of(spec).worker_count == workers
 
 
 def test_no_gpu_that_was_declared_stays_none(calibration: Calibration) -> None:

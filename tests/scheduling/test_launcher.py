@@ -139,6 +139,22 @@ def test_a_run_that_ends_by_itself(box: Box, fake: str, end: RunEnd, status: str
     assert box.end(run) == end, "a cancel after the end changes nothing"
 
 
+@pytest.mark.parametrize(
+    ("completed", "errors", "total", "teaches"),
+    [(8, 0, 8, True), (8, 5, 8, False), (8, 4, 8, True), (200, 200, 200, False), (2, 0, 2, True)],
+)
+def test_a_run_teaches_what_it_takes_where_each_worker_had_an_episode_that_did_not_fail(
+    box: Box, completed: int, errors: int, total: int, teaches: bool
+) -> None:
+    """Four workers."""
+    run = box.run()
+    summary = run.read_summary()
+    summary.status, summary.config.worker_count = "completed", 4
+    summary.completed_count, summary.error_count, summary.total_episodes = completed, errors, total
+    write_json(run.summary, summary)
+    assert closing.as_written(run) == RunEnd("completed", teaches=teaches)
+
+
 def test_what_the_folder_says_of_a_start(box: Box) -> None:
     run, _ = box.started(visible=("GPU-0", "GPU-7"))
     job = run.read_job()

@@ -90,11 +90,12 @@ def test_a_cold_start_that_never_settles_holds_others_back_for_a_bounded_time(tm
     ("life", "expected"),
     [
         (Life(60), "measured"),
+        (Life(60, teaches=False), None),  # its episodes were refused: what they take was not seen
         (Life(60, outcome="failed"), None),
         (Life(60, outcome="infra"), None),
         (Life(4), None),
     ],
-    ids=["completed", "failed", "the box's fault", "too short"],
+    ids=["completed", "refused", "failed", "the box's fault", "too short"],
 )
 def test_what_calibrates(tmp_path: Path, life: Life, expected: str | None) -> None:
     of = backend(tmp_path)

@@ -31,11 +31,12 @@ class Clock:
 
 @dataclass
 class Life:
-    """How long a run lives, when it begins to step, and how it ends of itself."""
+    """How long a run lives, when it begins to step, how it ends of itself, and whether that teaches."""
 
     lasts: float
     works_after: float = 0.0
     outcome: Literal["completed", "failed", "infra"] = "completed"
+    teaches: bool = True
 
 
 @dataclass
@@ -131,7 +132,7 @@ class World:
         elif any(failure.owner == run_id for failure in [*self.failures, *self.by_strangers]):
             end = RunEnd("failed", "out of memory")
         elif lived >= life.lasts:
-            end = RunEnd(life.outcome, "so it was meant")
+            end = RunEnd(life.outcome, "so it was meant", life.teaches)
         if end:
             self.ended[run_id] = end.outcome
             del self.roots[run_id]

@@ -170,7 +170,7 @@ class LaunchView(View):
         self.form = self.form.with_value(field.key, value)
         if self.purpose == "run" and not self._like:
             remember(self.centre, self.form)
-        if field.key == "workers":
+        if field.key == "workers" or field.key.startswith("panel."):
             self.inquiry.estimate_soon(self.form)
         if field.key == "scoring":
             self.form = replace(self.form, scored=None)

@@ -11,6 +11,7 @@ from engine.cli.each import json_option
 from engine.cli.output import put_json, put_table, put_wrapped
 from engine.cli.queueing import gigabytes
 from engine.cli.ranges import limited
+from engine.cli.request import parse_selectors, select_option
 from engine.cli.sources import read_sources, server_option, workspace_option
 from engine.figures import count
 
@@ -23,16 +24,19 @@ if TYPE_CHECKING:
 @click.option(
     "-w", "workers", type=limited("worker_count"), default=1, metavar="W", help="Workers (default 1)."
 )
+@select_option
 @workspace_option
 @server_option
 @json_option
 @click.pass_obj
-def command(app: App, /, *, graph: str, workers: int, as_json: bool, **sources: Any) -> None:
+def command(
+    app: App, /, *, graph: str, workers: int, selectors: tuple[str, ...], as_json: bool, **sources: Any
+) -> None:
     """Tell what a run of GRAPH with W workers would need, and whether it would start now. Loads nothing.
 
     Ends with 1 where this machine can never take it.
     """
-    report = app.operating.estimate(graph, workers, read_sources(**sources))
+    report = app.operating.estimate(graph, workers, read_sources(**sources), parse_selectors(selectors))
     put_json(report) if as_json else _put_report(report)
     if report.refused:
         raise click.exceptions.Exit(FAILED)

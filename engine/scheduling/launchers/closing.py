@@ -78,7 +78,8 @@ def as_written(run: RunDir) -> RunEnd:
     except RunDirError as error:
         return RunEnd("failed", str(error))
     if summary.status in ("completed", "cancelled"):
-        return RunEnd(summary.status)
+        workers = min(summary.config.worker_count, summary.total_episodes)
+        return RunEnd(summary.status, teaches=summary.completed_count - summary.error_count >= workers)
     return RunEnd("failed", summary.error or f"it is {summary.status}")
 
 
