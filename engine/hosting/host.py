@@ -26,6 +26,7 @@ import select
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 from pathlib import Path
@@ -36,6 +37,8 @@ _ENGINE = _HERE.parent
 _NEEDED = ("aiohttp", "msgspec", "numpy")
 _F_SETSIG = 10  # Linux's fcntl command, which Python's module does not name everywhere
 _PR_SET_PDEATHSIG = 1
+_OOM_SCORE_ADJ = 500
+"""As good as half of the machine's memory on top of its own, where the kernel looks for whom to end."""
 
 
 class _EngineFinder:
@@ -76,6 +79,7 @@ def main() -> None:
     if arguments.requirements:
         _say_requirements(arguments)
         return
+    _go_first()
     by_hand = arguments.port is not None
     token = _token(arguments)
     if not by_hand:
@@ -137,6 +141,14 @@ def _token(arguments: argparse.Namespace) -> str:
     if arguments.address is not None and not token:
         sys.exit(f"--address wants {TOKEN_VARIABLE} in the environment: else anybody could call it")
     return token
+
+
+def _go_first() -> None:
+    """Where memory runs out, have the kernel end us and what we start, not the run, nor whoever else is here."""
+    with suppress(OSError, ValueError):
+        adjustment = Path("/proc/self/oom_score_adj")
+        if int(adjustment.read_text()) < _OOM_SCORE_ADJ:
+            adjustment.write_text(str(_OOM_SCORE_ADJ))
 
 
 def _die_with(lifeline: int) -> None:
