@@ -10,6 +10,7 @@ others know as HOST, for whoever has the token of its environment. Says once, on
 one line of JSON, ``{"url", "pid"}`` or ``{"error", "trace"}``. Whoever starts it gives it a session of its
 own; the kernel ends its process group when the lifeline's other end is closed, even while the nodeset holds
 the GIL.
+--ram-mb is for who looks at the list of processes: see ``memory_guard``.
 With a port it is one's own to start and to stop, and says its line on stdout. With --requirements it serves
 nothing: it says on stdout what the nodeset needs of this machine, and what of that is there.
 """
@@ -130,6 +131,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--ready-fd", type=int)
     parser.add_argument("--lifeline-fd", type=int)
     parser.add_argument("--run", default="", help="the run that it belongs to")
+    parser.add_argument("--ram-mb", type=int, help="what it is said to take; 0: nobody said")
     return parser.parse_args()
 
 
@@ -144,7 +146,7 @@ def _token(arguments: argparse.Namespace) -> str:
 
 
 def _go_first() -> None:
-    """Where memory runs out, have the kernel end us and what we start, not the run, nor whoever else is here."""
+    """Where memory runs out, have the kernel end us and what we start, and nobody else."""
     with suppress(OSError, ValueError):
         adjustment = Path("/proc/self/oom_score_adj")
         if int(adjustment.read_text()) < _OOM_SCORE_ADJ:
