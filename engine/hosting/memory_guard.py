@@ -10,6 +10,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from statistics import median
 
 from engine.hosting.main_memory import MainMemory, Room
@@ -21,8 +22,8 @@ log = logging.getLogger(__name__)
 _FASTEST_MB_PER_SEC = 8192.0
 """Some processes that fill memory as fast as they can."""
 _SOONEST_SEC, _LATEST_SEC = 0.1, 1.0
-SETTLE_SEC = 2.0
-"""After a host has ended: its memory comes back little by little."""
+_SETTLE_SEC = 0.5
+"""After a host has ended, until its memory begins to come back."""
 _SLACK = 1.1
 _ASSUMED_MB = 1024.0
 REMEDY = (
@@ -80,7 +81,8 @@ class MemoryGuard:
     ) -> None:
         self._room = room or MainMemory().read
         self._hosts = hosts
-        self._before: frozenset[int] = frozenset()
+        self._reader = ThreadPoolExecutor(1, "memory guard")  # of its own: others may wait for a disk
+        self._before: set[int] = set()
         self._settled_at = 0.0
 
     async def watch(self) -> None:
@@ -95,17 +97,18 @@ class MemoryGuard:
 
     async def look(self) -> float:
         """Once; seconds until the next time. Processes are read only where memory is about to be short."""
-        room = await asyncio.to_thread(self._room)
+        loop = asyncio.get_running_loop()
+        room = await loop.run_in_executor(self._reader, self._room)
         short = room.free_mb < floor_mb(room.total_mb)
         near = room.free_mb < 2 * floor_mb(room.total_mb)
-        hosts = await asyncio.to_thread(self._hosts, room.cgroup) if near else []
+        hosts = await loop.run_in_executor(self._reader, self._hosts, room.cgroup) if near else []
         weights = {host.pid: host for host in hosts}
         if near and self._before - weights.keys():
-            self._settled_at = time.monotonic() + SETTLE_SEC
-        self._before = frozenset(weights)
+            self._settled_at = time.monotonic() + _SETTLE_SEC
+        self._before = set(weights)
         mine = {host.pid: host for host in HostProcess.running()}
-        for pid, host in mine.items():
-            host.last_seen = LastSeen(weights[pid].mb, room) if short and pid in weights else None
+        for pid in mine.keys() & weights.keys() if short else ():
+            mine[pid].last_seen = LastSeen(weights[pid].mb, room, time.monotonic())
         if time.monotonic() >= self._settled_at:
             self._end(room, to_end(room, hosts), mine)
         return pause_sec(room)
@@ -114,7 +117,8 @@ class MemoryGuard:
         host = mine.get(found.pid) if found is not None else None
         if host is None or found is None:
             return
-        self._settled_at = time.monotonic() + SETTLE_SEC
+        self._settled_at = time.monotonic() + _SETTLE_SEC
+        self._before.discard(found.pid)
         whose = "its cgroup's" if room.cgroup else "the machine's"
         why = (
             f"it held {found.mb / 1024:.1f} GB, and {room.free_mb / 1024:.1f} of {whose}"

@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ _READY_LINE_LIMIT = 1 << 22
 _TAIL_BYTES = 1 << 16
 _TAIL_LINES = 20
 _CRASH_SETTLES_SEC = 2.0
+SEEN_BEFORE_SEC = 5.0
+"""A process's memory is free again before its end can be seen: seconds, where that was much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,7 @@ class LastSeen(NamedTuple):
 
     mb: float
     room: Room
+    at: float
 
 
 def make_socket_dir() -> Path:
@@ -75,7 +79,7 @@ def make_socket_dir() -> Path:
 class HostProcess:
     """A running host. Everything that it started ends with it, and it ends with this process.
 
-    ``last_seen``: by whoever watches over memory; None while there is enough.
+    ``last_seen``: by whoever watches over memory; None where there was enough.
     """
 
     _running: ClassVar[set[HostProcess]] = set()
@@ -303,6 +307,8 @@ class HostProcess:
         """When the host ends, however it ends: nothing of it remains."""
         await self._process.wait()
         self._running.discard(self)
+        if self.last_seen is not None and time.monotonic() - self.last_seen.at > SEEN_BEFORE_SEC:
+            self.last_seen = None
         await self._tree.end()
         if self._socket is not None:
             self._socket.unlink(missing_ok=True)

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.components.errors import HostCrashed, HostStartFailed
+from engine.hosting import process
 from engine.hosting.main_memory import Room
 from engine.hosting.memory_guard import MemoryGuard, floor_mb, pause_sec, to_end
 from engine.hosting.process import HostProcess, HostSpec
@@ -171,6 +172,25 @@ async def test_a_host_that_grows_while_it_starts(spec: Callable[..., HostSpec], 
     ):
         await start
     watch.cancel()
+
+
+@pytest.mark.parametrize("lately", [5.0, -1.0])
+async def test_memory_that_was_short_just_before_the_end_was_short(
+    zoos: Callable[[int | None], Awaitable[Host]],
+    tmp_path: Path,
+    lately: float,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is free again before the end of who held it can be seen."""
+    monkeypatch.setattr(process, "SEEN_BEFORE_SEC", lately)
+    host = await zoos(10_000)
+    rooms = iter([Room(100.0, 1.0), Room(100.0, 90.0)])
+    guard = MemoryGuard(lambda: next(rooms), lambda cgroup: hosts_below(tmp_path, cgroup))
+    await guard.look()
+    await guard.look()
+    os.kill(host.process.pid, signal.SIGKILL)
+    await host.process.ended()
+    assert ("it held 0." in host.process.exit_cause()) == (lately > 0)
 
 
 @pytest.mark.parametrize("short", [True, False])
