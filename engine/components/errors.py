@@ -36,10 +36,11 @@ class HostFailure(Exception):
     class ``infra``.
 
     ``termination`` is the episode's. ``detail`` holds what is known: exit code, signal, last lines of stderr,
-    the call that was under way.
+    the call that was under way. ``outgrew``: it took more memory than there was, and would again.
     """
 
     termination: Literal["timeout", "env_crash", "exception"] = "env_crash"
+    outgrew = False
 
     def __init__(self, message: str, nodeset: str = "", call: str = "", detail: str = "") -> None:
         super().__init__(message)

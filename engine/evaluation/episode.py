@@ -70,7 +70,8 @@ class Setting:
 class Episode:
     """One attempt at one episode, in the hosts of ``slots``. Use it once.
 
-    ``refused``: what of the box would stop any other episode, too; None where nothing did.
+    ``refused``: what of the box would stop any other episode, too; None where nothing did. ``outgrew``: a
+    host took more memory than there was, and would again.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Episode:
         self._connections: dict[str, Connection] = {}
         self._outcome = Outcome()
         self.refused: OSError | None = None
+        self.outgrew = False
         self._log = EpisodeLog(folder, before=setting.guard, strike=setting.keys.strike)
         self._clock: asyncio.Timeout | None = None
         self._facts = EpisodeFacts()
@@ -117,6 +119,7 @@ class Episode:
         metrics, _ = extract_metrics(self._outcome.outputs)
         verdict = self._verdict(metrics) if error is None else of_exception(error, self._outcome.steps)
         failure = error if isinstance(error, HostFailure) else None
+        self.outgrew = failure is not None and failure.outgrew
         verdict = await self._close_log(verdict)
         row = EpisodeRow(
             episode_index=self._planned.index,

@@ -13,6 +13,7 @@ from engine.evaluation.launching import Launcher
 from engine.evaluation.plan import common_multiple
 from engine.evaluation.slots import HostSlot
 from engine.evaluation.verdict import SetupRefused
+from engine.hosting.memory_guard import MemoryGuard
 from engine.hosting.process import make_socket_dir
 from engine.store.environment_record import BatchedRecord
 from engine.store.keys import Keys
@@ -28,10 +29,12 @@ class Hosts:
         self._replicated: list[NodesetManifest] = []
         self.shared: dict[str, HostSlot] = {}
         self.own: list[dict[str, HostSlot]] = []
+        self._guard: asyncio.Task[None] | None = None
 
     async def start(self, nodesets: Mapping[str, NodesetManifest], before: list[BatchedRecord]) -> None:
         """Start what the first worker needs. ``before``: the regimes that must hold again, where there are
         any. Raises HostFailure."""
+        self._guard = asyncio.create_task(MemoryGuard().watch())
         kinds = nodesets.values()
         self._replicated = [m for m in kinds if m.parallelism == "replicated"]
         self.shared = {m.name: self._launcher.slot(m) for m in kinds if m.parallelism == "shared"}
@@ -74,6 +77,8 @@ class Hosts:
 
     async def stop(self) -> None:
         """End them all."""
+        if self._guard is not None:
+            self._guard.cancel()
         slots = [*self.shared.values(), *(slot for own in self.own for slot in own.values())]
         await asyncio.gather(*(slot.recycle() for slot in slots))
         shutil.rmtree(self.sockets, ignore_errors=True)

@@ -43,6 +43,7 @@ class Launcher:
             env={**self._keys.of_nodeset(manifest.name), **manifest.env},
             run=f"{self._run_id}{tag}",
             workspaces=manifest.workspaces,
+            ram_mb=manifest.expected_ram_mb or (None if manifest.parallelism == "shared" else 0),
         )
 
         async def launch() -> Server:

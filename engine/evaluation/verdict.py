@@ -47,7 +47,7 @@ def of_exception(error: BaseException, step: int | None = None) -> Verdict:
         return Verdict("cancelled", "cancelled", f"it could not go on: {advice(refused)}")
     if isinstance(error, HostFailure):
         crashed = isinstance(error, HostCrashed) and not isinstance(error, HostUnreached)
-        place = f", at step {step}" if crashed and step is not None else ""
+        place = f", at step {step}" if crashed and step is not None and not error.outgrew else ""
         return Verdict("error", error.termination, f"{error}{place}", "infra")
     if isinstance(error, InfraError):
         return Verdict("error", error.termination, str(error), "infra")

@@ -92,10 +92,14 @@ class Worker:
                 self._unplayed(planned, failed) if failed else await self._once(planned, folder, scored=True)
             )
             tries -= 1
-            if row.error_class != "infra" or tries == 0 or self._cancelled:
+            if row.error_class != "infra" or tries == 0 or self._cancelled or self._outgrew():
                 return row
             log.warning("episode %d is played again: %s", planned.index, row.error)
         return None
+
+    def _outgrew(self) -> bool:
+        """What took more memory than there was takes it again, if it is played again."""
+        return self._episode is not None and self._episode.outgrew
 
     async def _once(self, planned: PlannedEpisode, folder: Path, *, scored: bool = False) -> EpisodeRow:
         self._begin(planned)

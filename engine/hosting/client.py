@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import aiohttp
@@ -118,12 +118,23 @@ _failure = msgspec.msgpack.Decoder(_Failure)
 _anything: msgspec.msgpack.Decoder[Any] = msgspec.msgpack.Decoder(ext_hook=codec.ext_hook)
 
 
+class End(NamedTuple):
+    """How a process ended: ``ended by signal SIGSEGV (11)``; empty where it did not. why: that it took more
+    memory than there was, in figures; empty for all else."""
+
+    how: str = ""
+    why: str = ""
+
+
+_GOES_ON = End()
+
+
 class HostClient:
     """One caller's connection to a host. ``caller`` (``run/worker``) tells a batching server who sends.
     ``signals_told``: how many of the episode's signals the host has been told. ``within``: whose episodes
     these are, where others of other roots may use the host that are named alike. ``token``: of a host that
     wants one; one that does not take it is not the one that was meant, and has done nothing. ``end``: how the
-    process ended whose connection broke (``ended by signal SIGSEGV (11)``); empty where it did not end.
+    process ended that does not answer any more.
 
     Every method raises HostTimeout, HostCrashed (HostUnreached, where there is none) or HostBadReply where
     the host fails; from then on the client is dead and raises HostCrashed at once. What the nodeset's code
@@ -139,7 +150,7 @@ class HostClient:
         name: str = "",
         within: str = "",
         token: str = "",
-        end: Callable[[], Awaitable[str]] | None = None,
+        end: Callable[[], Awaitable[End]] | None = None,
     ) -> None:
         self.name = name or url
         self._within = within
@@ -277,7 +288,9 @@ class HostClient:
         headers: Mapping[str, str] | None = None,
     ) -> tuple[int, bytes]:
         if self.failure is not None:
-            raise HostCrashed(f"{self.name} failed before: {self.failure}", self.name, path)
+            crashed = HostCrashed(f"{self.name} failed before: {self.failure}", self.name, path)
+            crashed.outgrew = self.failure.outgrew
+            raise crashed
         try:
             async with (
                 asyncio.timeout(timeout),
@@ -293,11 +306,11 @@ class HostClient:
             raise self._failed(HostBadReply, f"the answer is no HTTP: {error}", path) from error
         except aiohttp.ClientConnectorError as error:
             told = f"nothing answers at {self._address}: {error.os_error.strerror or error.os_error}"
-            raise self._failed(HostUnreached, told, path) from error
+            raise self._failed(HostUnreached, told, path, await self._ended()) from error
         except (aiohttp.ClientError, OSError) as error:
             told = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            end = await self._end() if self._end is not None else ""
-            raise self._failed(HostCrashed, f"the connection broke: {told}", path, end) from error
+            why = f"the connection broke: {told}"
+            raise self._failed(HostCrashed, why, path, await self._ended()) from error
         if response.status == 401 and self._has_token:
             told = f"what answers at {self._address} does not take the token: it is another host"
             raise self._failed(HostUnreached, told, path)
@@ -314,10 +327,17 @@ class HostClient:
         except codec.NOT_A_MESSAGE as error:
             raise self._failed(HostBadReply, f"the answer cannot be understood: {error}", path) from error
 
-    def _failed(self, kind: type[HostFailure], why: str, path: str, end: str = "") -> HostFailure:
+    async def _ended(self) -> End:
+        return await self._end() if self._end is not None else _GOES_ON
+
+    def _failed(self, kind: type[HostFailure], why: str, path: str, end: End = _GOES_ON) -> HostFailure:
         call = path.rpartition("/call/")[2]
-        told = f"{self.name} {end} during {call}" if end else f"{self.name}, {call}: {why}"
+        told = f"{self.name}, {call}: {why}"
+        if end.how:
+            when = "before" if kind is HostUnreached else "during"
+            told = ": ".join(filter(None, [f"{self.name} {end.how} {when} {call}", end.why]))
         self.failure = kind(told, self.name, call)
+        self.failure.outgrew = bool(end.why)
         return self.failure
 
     def _url(self, path: str) -> URL:

@@ -10,6 +10,7 @@ others know as HOST, for whoever has the token of its environment. Says once, on
 one line of JSON, ``{"url", "pid"}`` or ``{"error", "trace"}``. Whoever starts it gives it a session of its
 own; the kernel ends its process group when the lifeline's other end is closed, even while the nodeset holds
 the GIL.
+--ram-mb is for who looks at the list of processes: see ``memory_guard``.
 With a port it is one's own to start and to stop, and says its line on stdout. With --requirements it serves
 nothing: it says on stdout what the nodeset needs of this machine, and what of that is there.
 """
@@ -26,6 +27,7 @@ import select
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
 from pathlib import Path
@@ -36,6 +38,8 @@ _ENGINE = _HERE.parent
 _NEEDED = ("aiohttp", "msgspec", "numpy")
 _F_SETSIG = 10  # Linux's fcntl command, which Python's module does not name everywhere
 _PR_SET_PDEATHSIG = 1
+_OOM_SCORE_ADJ = 500
+"""As good as half of the machine's memory on top of its own, where the kernel looks for whom to end."""
 
 
 class _EngineFinder:
@@ -76,6 +80,7 @@ def main() -> None:
     if arguments.requirements:
         _say_requirements(arguments)
         return
+    _go_first()
     by_hand = arguments.port is not None
     token = _token(arguments)
     if not by_hand:
@@ -126,6 +131,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--ready-fd", type=int)
     parser.add_argument("--lifeline-fd", type=int)
     parser.add_argument("--run", default="", help="the run that it belongs to")
+    parser.add_argument("--ram-mb", type=int, help="what it is said to take; 0: nobody said")
     return parser.parse_args()
 
 
@@ -137,6 +143,14 @@ def _token(arguments: argparse.Namespace) -> str:
     if arguments.address is not None and not token:
         sys.exit(f"--address wants {TOKEN_VARIABLE} in the environment: else anybody could call it")
     return token
+
+
+def _go_first() -> None:
+    """Where memory runs out, have the kernel end us and what we start, and nobody else."""
+    with suppress(OSError, ValueError):
+        adjustment = Path("/proc/self/oom_score_adj")
+        if int(adjustment.read_text()) < _OOM_SCORE_ADJ:
+            adjustment.write_text(str(_OOM_SCORE_ADJ))
 
 
 def _die_with(lifeline: int) -> None:

@@ -10,15 +10,17 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, ClassVar, NamedTuple
 
 from engine.components.errors import HostFailure, HostStartFailed
-from engine.hosting.client import HostClient
+from engine.hosting.client import End, HostClient
 from engine.hosting.host_token import TOKEN_VARIABLE
+from engine.hosting.main_memory import Room
 from engine.hosting.numerics import PINNED_ENV
 from engine.hosting.process_tree import ProcessTree
 
@@ -28,6 +30,8 @@ _READY_LINE_LIMIT = 1 << 22
 _TAIL_BYTES = 1 << 16
 _TAIL_LINES = 20
 _CRASH_SETTLES_SEC = 2.0
+SEEN_BEFORE_SEC = 5.0
+"""A process's memory is free again before its end can be seen: seconds, where that was much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,8 @@ class HostSpec:
     ``env`` is set before the interpreter starts. ``log_path`` is appended to. ``run`` is shown to whoever
     lists processes. ``workspaces``: where else the nodeset's ``workspace.…`` imports may lie. It answers at a
     Unix socket in ``socket_dir``; without one, on a free port at ``address``, which is what other machines
-    call this one, to whoever has the ``token``.
+    call this one, to whoever has the ``token``. ``ram_mb``: what it is said to take, 0 where nobody said;
+    None: it is not to be ended for what it takes.
     """
 
     name: str
@@ -51,6 +56,15 @@ class HostSpec:
     workspaces: Sequence[str] = ()
     address: str = ""
     token: str = field(default="", repr=False)
+    ram_mb: int | None = None
+
+
+class LastSeen(NamedTuple):
+    """What a host held, and what was left of main memory, when that was found to be short."""
+
+    mb: float
+    room: Room
+    at: float
 
 
 def make_socket_dir() -> Path:
@@ -63,7 +77,12 @@ def make_socket_dir() -> Path:
 
 
 class HostProcess:
-    """A running host. Everything that it started ends with it, and it ends with this process."""
+    """A running host. Everything that it started ends with it, and it ends with this process.
+
+    ``last_seen``: by whoever watches over memory; None where there was enough.
+    """
+
+    _running: ClassVar[set[HostProcess]] = set()
 
     def __init__(
         self,
@@ -80,7 +99,15 @@ class HostProcess:
         self._socket = socket
         self._log_start = log_start
         self._killed_because: str | None = None
+        self._outgrew = False
+        self.last_seen: LastSeen | None = None
+        self._running.add(self)
         self._ended = asyncio.create_task(self._take_down())
+
+    @classmethod
+    def running(cls) -> set[HostProcess]:
+        """Those of this process, also while they start."""
+        return set(cls._running)
 
     @classmethod
     async def start(cls, spec: HostSpec, deadline: float) -> HostProcess:
@@ -122,6 +149,7 @@ class HostProcess:
                     *(("--socket", str(socket)) if socket else ("--address", spec.address)),
                     *("--ready-fd", str(ready), "--lifeline-fd", str(tree.lifeline), "--run", spec.run),
                     *(word for folder in spec.workspaces for word in ("--workspace", folder)),
+                    *(() if spec.ram_mb is None else ("--ram-mb", str(spec.ram_mb))),
                     stdin=asyncio.subprocess.DEVNULL,
                     stdout=log,
                     stderr=log,
@@ -174,22 +202,45 @@ class HostProcess:
         await asyncio.wait([self._ended], timeout=seconds)
         return self._ended.done()
 
-    async def _end_of_crash(self) -> str:
-        """``ended by signal SIGSEGV (11)``; empty where it goes on."""
+    async def _end_of_crash(self) -> End:
         await self.ended_within(_CRASH_SETTLES_SEC)
-        cause = self.exit_cause()
+        return self._end()
+
+    def _end(self) -> End:
+        if self._outgrew:
+            return End("was ended", self._killed_because or "")
+        cause = self._exit_cause()
         how = {"signal": "ended by ", "exit": "ended with ", "killed:": "was "}.get(cause.split(" ")[0], "")
-        return how + cause
+        return End(how + cause, self._out_of_memory())
+
+    def end_for_memory(self, why: str) -> None:
+        """Kill it, as it takes too much: its callers are told ``why``. It goes in its own time."""
+        if self._tree.running():
+            self._killed_because, self._outgrew = why, True
+            self._tree.kill()
 
     async def kill(self, reason: str = "its run had no more use for it") -> None:
         """Kill it and everything that it started; returns when they are gone. ``reason``: for exit_cause."""
-        if self._tree.running():
+        if self._tree.running() and not self._outgrew:
             self._killed_because = reason
             self._tree.kill()
         await self.ended()
 
     def exit_cause(self) -> str:
         """``exit code 1``, ``signal SIGSEGV (11)``, or why we killed it; empty while it runs."""
+        return "; ".join(filter(None, [self._exit_cause(), self._out_of_memory()]))
+
+    def _out_of_memory(self) -> str:
+        """Where a SIGKILL that is not ours met it while memory was short."""
+        seen = self.last_seen
+        if seen is None or self._killed_because is not None or self.returncode != -signal.SIGKILL:
+            return ""
+        return (
+            f"it held {seen.mb / 1024:.1f} GB when last seen, {seen.room.free_mb / 1024:.1f} GB of"
+            f" {seen.room.total_mb / 1024:.1f} GB were free: the kernel ends what takes too much"
+        )
+
+    def _exit_cause(self) -> str:
         code = self.returncode
         if self._killed_because is not None and code in (None, -signal.SIGKILL):
             return f"killed: {self._killed_because}"
@@ -228,7 +279,15 @@ class HostProcess:
                 return str(said["url"])
             raise self._failed_to_start(said["error"], said["trace"])
         await asyncio.shield(self._ended)
-        raise self._failed_to_start(f"{self.exit_cause()} before it was up")
+        end = self._end()
+        why = (
+            f"it {end.how} before it was up: {end.why}"
+            if end.why
+            else f"{self.exit_cause()} before it was up"
+        )
+        failure = self._failed_to_start(why)
+        failure.outgrew = bool(end.why)
+        raise failure
 
     def _failed_to_start(self, why: str, trace: str = "") -> HostStartFailed:
         detail = "\n".join([trace, *self.tail(_TAIL_LINES)]).strip()
@@ -247,6 +306,9 @@ class HostProcess:
     async def _take_down(self) -> None:
         """When the host ends, however it ends: nothing of it remains."""
         await self._process.wait()
+        self._running.discard(self)
+        if self.last_seen is not None and time.monotonic() - self.last_seen.at > SEEN_BEFORE_SEC:
+            self.last_seen = None
         await self._tree.end()
         if self._socket is not None:
             self._socket.unlink(missing_ok=True)

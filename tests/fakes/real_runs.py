@@ -67,7 +67,9 @@ def next_attempt(run: RunDir, *, rerun_errors: bool = False) -> Job:
     return job
 
 
-def spawn(run: RunDir, job: Job, **environment: str) -> subprocess.Popen[bytes]:
+def spawn(
+    run: RunDir, job: Job, module: str = "engine.evaluation", **environment: str
+) -> subprocess.Popen[bytes]:
     """The run's process for an attempt, in a session of its own."""
     attempt = Attempt.of(run.own, job.attempt)
     attempt.lay_out()
@@ -79,7 +81,7 @@ def spawn(run: RunDir, job: Job, **environment: str) -> subprocess.Popen[bytes]:
     }
     with open(attempt.path / LOGS[0], "ab") as out, open(attempt.path / LOGS[1], "ab") as err:
         process = subprocess.Popen(
-            [sys.executable, "-m", "engine.evaluation", "--run-dir", str(run.path), *_part_of(run)],
+            [sys.executable, "-m", module, "--run-dir", str(run.path), *_part_of(run)],
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=err,

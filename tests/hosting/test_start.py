@@ -181,3 +181,14 @@ async def test_a_stop_leaves_no_connection_to_be_complained_of(spec: Spec) -> No
         await told.wait()
     gc.collect()
     assert complaints == []
+
+
+async def test_the_kernel_would_end_a_host_and_its_children_before_anybody_else(start: Start) -> None:
+    def adjustment(pid: int) -> int:
+        return int(Path(f"/proc/{pid}/oom_score_adj").read_text())
+
+    host = await start()
+    reply = await host.do("starts a child")
+    assert reply.outputs is not None
+    expected = max(500, adjustment(os.getpid()))
+    assert [adjustment(host.process.pid), adjustment(reply.outputs["value"])] == [expected, expected]

@@ -14,11 +14,11 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from engine.hosting.main_memory import MainMemory
 from engine.scheduling.attribution import attribute
 from engine.scheduling.machine import RAM, Gpu, GpuProcess, Process, Root, Sample
 from engine.scheduling.samplers.background import BackgroundSampler
 from engine.scheduling.samplers.local import LocalMachine, disk_free_mb
-from engine.scheduling.samplers.memory import MemorySampler
 from engine.scheduling.samplers.processes import ProcessSampler, below
 
 MB = 1 << 20
@@ -51,9 +51,8 @@ class Host:
         write(self.proc / "self", cgroup=cgroup)
 
     def read(self) -> tuple[float, float]:
-        memory = MemorySampler(lambda: 3.0, self.proc, self.cgroups).read()
-        assert memory.sampled_at == 3.0
-        return memory.total_mb / 1024, memory.available_mb / 1024
+        self.room = MainMemory(self.proc, self.cgroups).read()
+        return self.room.total_mb / 1024, self.room.free_mb / 1024
 
 
 @pytest.fixture
@@ -63,6 +62,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
 
 def test_memory_without_a_cgroup_is_the_hosts(host: Host) -> None:
     assert host.read() == (64, 40)
+    assert host.room.cgroup == ""
     host.inside("0::/user.slice\n")
     assert host.read() == (64, 40)
 
@@ -72,8 +72,10 @@ def test_the_tightest_cgroup_above_counts(host: Host) -> None:
     write(host.cgroups / "a", memory__max=f"{16 * GB}\n", memory__current=f"{10 * GB}\n")
     write(host.cgroups / "a" / "b", memory__max="max\n", memory__current=f"{9 * GB}\n")
     assert host.read() == (16, 6)
+    assert host.room.cgroup == "/a"
     write(host.cgroups / "a" / "b", memory__max=f"{12 * GB}\n", memory__current=f"{9 * GB}\n")
     assert host.read() == (12, 3)
+    assert host.room.cgroup == "/a/b"
 
 
 def test_page_cache_that_can_go_is_available(host: Host) -> None:
@@ -97,6 +99,7 @@ def test_the_first_version_of_cgroups(host: Host) -> None:
     )
     write(host.cgroups / "memory", memory__limit_in_bytes=f"{1 << 63}", memory__usage_in_bytes=f"{9 * GB}")
     assert host.read() == (8, 2)
+    assert host.room.cgroup == "/docker/x"
 
 
 def test_a_container_sees_only_its_mount(host: Host) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     type=limited("retries"),
     default=0,
     metavar="N",
-    help="Play an episode that the box failed again.",
+    help="Play an episode that the box failed again, unless it took too much memory.",
 )
 @click.option(
     "--repeats",

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import psutil
 
-from engine.scheduling.machine import Root, Sample
-from engine.scheduling.samplers.memory import MemorySampler
+from engine.hosting.main_memory import MainMemory
+from engine.scheduling.machine import Memory, Root, Sample, boottime
 from engine.scheduling.samplers.nvml import NvmlSampler
 from engine.scheduling.samplers.processes import ProcessSampler
 
@@ -24,16 +24,17 @@ class LocalMachine:
     def __init__(self, outputs: Path) -> None:
         self._outputs = outputs
         self._nvml = NvmlSampler()
-        self._memory = MemorySampler()
+        self._memory = MainMemory()
         self._processes = ProcessSampler()
 
     def sample(self, roots: Sequence[Root]) -> Sample:
         """Read it now. Takes milliseconds; a driver that hangs holds it up for as long."""
         driver, gpus, problems = self._nvml.read()
+        room = self._memory.read()
         return Sample(
             gpus=gpus,
             driver=driver,
-            memory=self._memory.read(),
+            memory=Memory(room.total_mb, room.free_mb, boottime()),
             processes=self._processes.read({root.pid for root in roots}),
             disk_free_mb=disk_free_mb(self._outputs),
             cpu_percent=psutil.cpu_percent(),

@@ -20,6 +20,7 @@ from engine.components import BaseCanvasNode, BaseEnvPanel, BaseNodeSet, EnvPane
 
 LENGTH = 4
 FOREVER = 10_000
+HOG_MB = 300
 
 
 class World:
@@ -44,6 +45,17 @@ def hang() -> None:
     deadline = time.monotonic() + FOREVER
     while time.monotonic() < deadline:
         time.sleep(0.05)
+
+
+def hog(marker: Path) -> None:
+    """Take more and more, up to HOG_MB; ``marker`` has a line for each time that it came to that."""
+    with marker.open("a") as lines:
+        lines.write("here\n")
+    taken = []
+    while len(taken) * 4 < HOG_MB:
+        taken.append(np.ones(4 << 20, np.uint8))
+        time.sleep(0.02)
+    hang()
 
 
 class Panel(BaseEnvPanel):
@@ -148,6 +160,11 @@ def in_the_middle() -> None:
     if WORLD.strikes("kill_once") and not Path(WORLD.fields["marker"]).exists():
         Path(WORLD.fields["marker"]).touch()
         os.kill(os.getpid(), signal.SIGKILL)
+    if WORLD.strikes("hog"):
+        hog(Path(WORLD.fields["marker"]))
+    if WORLD.strikes("wait"):
+        while not Path(WORLD.fields["marker"]).exists():
+            time.sleep(0.05)
     if WORLD.strikes("hang_step"):
         hang()
     if WORLD.strikes("late"):

@@ -2,40 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import psutil
-
-from engine.scheduling.machine import Memory, boottime
 
 _MB = 1 << 20
 
 
-class MemorySampler:
+class Room(NamedTuple):
+    """In MB of 2**20 bytes. cgroup: of the limit that leaves the least; empty where that is the machine."""
+
+    total_mb: float
+    free_mb: float
+    cgroup: str = ""
+
+
+class MainMemory:
     """Reads it. ``proc`` and ``cgroups`` are where the kernel shows itself."""
 
-    def __init__(
-        self,
-        clock: Callable[[], float] = boottime,
-        proc: Path = Path("/proc"),
-        cgroups: Path = Path("/sys/fs/cgroup"),
-    ) -> None:
-        self._clock = clock
+    def __init__(self, proc: Path = Path("/proc"), cgroups: Path = Path("/sys/fs/cgroup")) -> None:
         self._proc = proc
         self._cgroups = cgroups
 
-    def read(self) -> Memory:
-        """Total and available. A cgroup's page cache that can be dropped counts as available."""
+    def read(self) -> Room:
+        """What there is and what is free of it. Page cache that can be dropped counts as free."""
         host = psutil.virtual_memory()
-        total, available = host.total, host.available
-        for limit, used in self._limits():
+        total, free, tightest = host.total, host.available, ""
+        for cgroup, limit, used in self._limits():
             total = min(total, limit)
-            available = min(available, max(0, limit - used))
-        return Memory(total / _MB, available / _MB, self._clock())
+            if limit - used < free:
+                free, tightest = max(0, limit - used), cgroup
+        return Room(total / _MB, free / _MB, tightest)
 
-    def _limits(self) -> Iterator[tuple[int, int]]:
-        """(limit, bytes in use) of every cgroup above this process that has a limit."""
+    def _limits(self) -> Iterator[tuple[str, int, int]]:
+        """(path, limit, bytes in use) of every cgroup above this process that has a limit."""
         for line in self._lines(self._proc / "self" / "cgroup"):
             _, controllers, path = line.split(":", 2)
             if controllers == "":
@@ -49,7 +51,9 @@ class MemorySampler:
                     "total_inactive_file",
                 )
 
-    def _walk(self, mount: Path, path: str, limit: str, usage: str, cache: str) -> Iterator[tuple[int, int]]:
+    def _walk(
+        self, mount: Path, path: str, limit: str, usage: str, cache: str
+    ) -> Iterator[tuple[str, int, int]]:
         folder = mount / path.lstrip("/")
         # Inside a container the path may be the host's, of which only the mount itself is to be seen.
         folders = [folder, *folder.parents] if folder.is_dir() else [mount]
@@ -58,7 +62,8 @@ class MemorySampler:
                 return
             most, used = self._number(here / limit), self._number(here / usage)
             if most is not None and used is not None:
-                yield most, used - self._cache(here / "memory.stat", cache)
+                within = "/" + "/".join(here.relative_to(mount).parts)
+                yield within, most, used - self._cache(here / "memory.stat", cache)
 
     def _number(self, path: Path) -> int | None:
         text = "".join(self._lines(path)).strip()
