@@ -35,13 +35,15 @@ def selection_problems(
 ) -> Iterator[Problem]:
     """One for each selector that some episode lacks, whose value is none, or that the environment does not
     have: it would be played as if nothing had been selected, or fail in each episode alike."""
-    wrong = list(_wrong_values(graph, env, request))
+    unknown = list(_unknown_names(graph, env, request))
+    refused = {problem.where for problem in unknown}
+    wrong = [problem for problem in _wrong_values(graph, env, request) if problem.where not in refused]
     told = {problem.where.partition(".")[2] for problem in wrong}
     for name in _left_open(graph, catalog):
         if name not in told and not all(own.get(name) for own in selections(request)):
             yield Problem("bad-request", f"selectors.{name}", *_told(name))
     yield from wrong
-    yield from _unknown_names(graph, env, request)
+    yield from unknown
 
 
 def selections(request: StartRequest) -> list[Mapping[str, Any]]:

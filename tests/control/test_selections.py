@@ -150,6 +150,11 @@ def test_an_empty_value_is_never_the_default(root: Path, graph: str, name: str, 
     assert refused(root, graph, **of_each) == [f"episode_selectors.{name}: {told}"]
 
 
+def test_a_name_that_is_unknown_is_told_once_whatever_its_value(root: Path) -> None:
+    (told,) = refused(root, "gridhouse_random", selectors={"slop": ""})
+    assert told.startswith("selectors.slop: env_gridhouse has no such selector (did you mean slip?")
+
+
 def test_an_empty_value_is_one_where_the_field_says_so(root: Path) -> None:
     assert refused(root, "textgame_random", selectors={"options": "", "game_seed": ""}) == []
     assert refused(root, "control_rule", selectors={"env_seed": None, "env_kwargs": ""}) == []
