@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from engine.control.panel_fields import NUMBERS, bounds_text, panel_options
 from engine.figures import count
 from engine.graph.model import Problem
 from tui.launch_form import LaunchForm, panel_of
 from tui.launch_scoring import AS_THE_RUN, BESIDE, CODES, NONE, asked_text, problem_line
-from tui.launch_values import EPISODES, bounds_text, panel_options, panel_value, parse_episodes, whole
+from tui.launch_values import EPISODES, panel_value, parse_episodes, whole
 
 Kind = Literal["text", "number", "choice", "graph", "file", "told"]
 
@@ -173,7 +174,7 @@ def _panel_field(form: LaunchForm, key: str, name: str, panel: dict[str, Any]) -
     default = "the environment's own"
     if options:
         return _choice(form, key, name, default, label, options)
-    bounds = bounds_text(panel) if panel.get("kind") in ("number", "slider") else ""
+    bounds = bounds_text(panel) if panel.get("kind") in NUMBERS else ""
     hint = ", ".join(filter(None, [label, bounds, str(panel.get("placeholder") or "")]))
     return _text(form, key, name, default, hint, lambda typed: panel_value(panel, typed))
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
+
+from engine.control.panel_fields import NUMBERS, panel_number, panel_options
 
 LONGEST_LIST = 100_000
 
@@ -58,44 +59,10 @@ def panel_value(field: dict[str, Any], typed: str) -> Any:
     field that is not known, a JSON scalar where it reads as one, as on the command line."""
     if "kind" not in field:
         return _scalar(typed)
-    if field["kind"] in ("number", "slider"):
-        return _number(typed, field.get("min"), field.get("max"))
+    if field["kind"] in NUMBERS:
+        return panel_number(field, typed)
     offered = [value for value, _ in panel_options(field)]
     return next((value for value in offered if str(value) == typed), typed)
-
-
-def panel_options(field: dict[str, Any]) -> list[tuple[Any, str]]:
-    """(value, label) of what a select field offers; a nodeset may give bare values."""
-    options = field.get("options")
-    pairs = []
-    for option in options if isinstance(options, list) else []:
-        if isinstance(option, dict):
-            value = option.get("value", option.get("label", ""))
-            label = str(option.get("label", value))
-            pairs.append((value, "" if label == str(value) else label))
-        else:
-            pairs.append((option, ""))
-    return pairs
-
-
-def bounds_text(field: dict[str, Any]) -> str:
-    """``0 to 1``; what is known of a number's bounds."""
-    low, high = field.get("min"), field.get("max")
-    if low is not None and high is not None:
-        return f"{low:g} to {high:g}"
-    if low is not None:
-        return f"at least {low:g}"
-    return f"at most {high:g}" if high is not None else ""
-
-
-def _number(typed: str, low: float | None, high: float | None) -> float:
-    try:
-        value = float(typed)
-    except ValueError:
-        raise ValueError(f"{typed!r} is not a number") from None
-    if math.isnan(value) or (low is not None and value < low) or (high is not None and value > high):
-        raise ValueError(f"{typed} is not {bounds_text({'min': low, 'max': high}) or 'a number'}")
-    return int(value) if value.is_integer() and "." not in typed and "e" not in typed.lower() else value
 
 
 def _scalar(typed: str) -> Any:

@@ -18,7 +18,7 @@ from engine.control.reports import RunReport
 from engine.control.results import Results
 from engine.figures import interval, measure
 from engine.store.records import EpisodeRow, Progress, WorkerProgress
-from tui.short_figures import short_estimate
+from tui.short_figures import short_estimate, short_named
 from tui.theme import Outcome
 
 if TYPE_CHECKING:
@@ -156,12 +156,14 @@ def headline_of(report: RunReport) -> str:
 
 
 def short_headline(report: RunReport, room: int = 11) -> str:
-    """The same in so many cells, without the metric's name: ``0.612±.034``."""
+    """The same in so many cells, without the metric's name where there is an interval: ``0.612±.034``."""
     found = report.standing
     if found is None:
         return ""
     if found.withheld:
         return "withheld"
+    if found.stats.mean is not None and found.stats.ci95 is None:
+        return short_named(found.stats.mean, found.metric, room)
     return short_estimate(found.stats.mean, found.stats.ci95, room)
 
 

@@ -24,6 +24,16 @@ def short_estimate(mean: float | None, ci95: tuple[float, float] | None, room: i
     return number(mean)
 
 
+def short_named(mean: float, metric: str, room: int) -> str:
+    """``-21 return``: a mean that has no interval to show of what kind it is, with as many digits as there is
+    room for beside its metric, which is cut where there is none."""
+    for digits in (3, 2, 1, 0):
+        if len(told := f"{_end(mean, digits)} {metric}") <= room:
+            return told
+    value = number(mean)
+    return f"{value} {metric}"[: room - 1] + "…" if len(value) + 3 < room else value
+
+
 def _told(mean: float, ci95: tuple[float, float], digits: int, form: str) -> str:
     """Empty where so few digits tell nothing."""
     low, high = (_end(end, digits) for end in ci95)

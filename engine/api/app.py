@@ -68,7 +68,7 @@ def _handler(endpoint: Endpoint, control: Control, health: Health, pool: Executo
     assert act is not None
 
     async def handle(request: web.Request) -> web.StreamResponse:
-        query = read_query(request.query, endpoint.query) if endpoint.query else None
+        query = read_query(request.query, endpoint.query)
         body = await read_body(request, endpoint.body) if endpoint.body else None
         if endpoint.method != "GET" and "run_id" in request.match_info:
             names.changeable_run(request.match_info["run_id"])

@@ -12,7 +12,9 @@ from multidict import MultiMapping
 
 from engine.api.errors import BadRequest, problem
 from engine.graph.model import Problem
+from engine.graph.names import near_or_all
 
+_UNKNOWN = "is nothing that this route's query takes"
 _WHERE = re.compile(r" - at `\$(?P<where>[^`]*)`$")
 
 
@@ -29,12 +31,23 @@ async def read_body(request: web.Request, kind: Any) -> Any:
 
 
 def read_query(query: MultiMapping[str], kind: Any) -> Any:
-    """The query as a ``kind``; a name may be repeated where the field is a list. Raises BadRequest."""
-    lists = {field.name for field in msgspec.structs.fields(kind) if get_origin(field.type) is list}
+    """The query as a ``kind``, None for none; a name may be repeated where the field is a list. Raises
+    BadRequest, also for a name that ``kind`` does not have."""
+    fields = msgspec.structs.fields(kind) if kind is not None else ()
+    known = [field.name for field in fields]
+    if unknown := [name for name in dict.fromkeys(query) if name not in known]:
+        raise BadRequest([problem(name, _UNKNOWN, _remedy(name, known)) for name in unknown])
+    if kind is None:
+        return None
+    lists = {field.name for field in fields if get_origin(field.type) is list}
     found: dict[str, Any] = {
         name: query.getall(name) if name in lists else query.getall(name)[-1] for name in query
     }
     return _converted(found, kind, strict=False)
+
+
+def _remedy(name: str, known: list[str]) -> str:
+    return near_or_all(name, known, "it takes") if known else "it takes none"
 
 
 def _converted(found: Any, kind: Any, *, strict: bool) -> Any:

@@ -11,7 +11,7 @@ import click
 
 from engine.cli.output import say
 from engine.cli.progress import clock
-from engine.cli.ranges import limited
+from engine.cli.ranges import given, limited
 from engine.figures import count
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def scheduling_options(function: F) -> F:
         ),
         click.option(
             "--on",
-            default="",
+            callback=given,
             metavar="slurm[:PARTITION]",
             help="On a Slurm cluster that sees this root (default: this machine).",
         ),

@@ -40,3 +40,10 @@ class Number(_Type):
 def limited(field: str) -> Number:
     """What a start request takes in this field."""
     return Number(LIMITS[field])
+
+
+def given(context: click.Context, option: click.Parameter, value: str | None) -> str:
+    """The text of an option; "" without it. BadParameter where it is empty, as from an unset variable."""
+    if value is not None and not value.strip():
+        raise click.BadParameter("is empty: give it a value, or leave it out")
+    return value or ""

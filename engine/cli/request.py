@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from engine.cli.ranges import limited
+from engine.cli.ranges import given, limited
 from engine.cli.sources import read_sources, server_option, workspace_option
 from engine.cli.trust import trust_option
 
@@ -58,8 +58,8 @@ def request_options(default_count: int | None) -> Callable[[F], F]:
             help="First episode of -n or --all.",
         ),
         select_option,
-        click.option("--split", default="", metavar="S", help="The environment's split."),
-        click.option("--dataset", default="", metavar="D", help="The environment's data set."),
+        click.option("--split", callback=given, metavar="S", help="The environment's split."),
+        click.option("--dataset", callback=given, metavar="D", help="The environment's data set."),
         click.option(
             "--step-budget", type=limited("step_budget"), metavar="N", help="Steps that an episode may take."
         ),

@@ -12,7 +12,12 @@ from typing import Any, ClassVar
 
 @dataclass
 class EnvPanelField:
-    """An input of the panel. ``kind`` is ``select``, ``number``, ``text`` or ``slider``."""
+    """An input of the panel. ``kind`` is ``select``, ``number``, ``text`` or ``slider``.
+
+    A run that selects what is none of a ``select``'s ``options``, or beyond a number's bounds, is refused
+    before it starts; a ``text`` may be anything, and its ``placeholder`` tells examples. ``step`` 1: a
+    ``number`` that is whole. ``optional``: empty is a value of its own; of any other field it is refused.
+    """
 
     name: str
     kind: str
@@ -22,6 +27,7 @@ class EnvPanelField:
     max: float | None = None
     step: float | None = None
     placeholder: str | None = None
+    optional: bool = False
 
 
 @dataclass

@@ -22,7 +22,7 @@ from engine.control.reports import (
 )
 from engine.control.requests import dependency_problems, request_problems, unused_servers
 from engine.control.scoring import chosen_scoring, out_of_reach, problems_of
-from engine.control.selections import selection_problems, selections, unknown_selections
+from engine.control.selections import selection_problems, selections
 from engine.graph.model import Problem
 from engine.graph.read import dump_graph
 from engine.scheduling.need import Scheduling
@@ -66,8 +66,7 @@ def plan_run(root: Path, request: StartRequest) -> RunPlan:
     problems += [*unfit, *out_of_reach(root, scoring, request.caller_secrets)]
     if prepared.graph is not None:
         problems += unused_servers(request.servers, needed_nodesets(prepared.graph))
-        problems += selection_problems(prepared.graph, catalog, request)
-        problems += unknown_selections(prepared.graph, environment_of(prepared.nodesets), request)
+        problems += selection_problems(prepared.graph, catalog, environment_of(prepared.nodesets), request)
         problems += keys_out_of_reach(root, prepared.graph, request.caller_secrets)
     if prepared.graph is None or problems:
         raise RefusedError(problems)

@@ -35,6 +35,8 @@ def reopen_to_score(
     problems = problems_of(root, asked) or out_of_reach(root, asked, caller_secrets)
     if problems or (problems := changed_graders(spec.scoring, asked)):
         raise RefusedError(problems)
+    if read_scoring(asked).asks_nothing:
+        raise ConflictError(f"run {run.run_id}: no grader, judge, trace or export is asked for: name one")
     before = _ended_as(run)
     if not read_rows(run):
         raise ConflictError(f"run {run.run_id} has no finished episode that could be scored")

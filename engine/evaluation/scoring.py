@@ -36,6 +36,8 @@ def open_means(run: RunDir, spec: Spec, chat: ChatClient, keys: Keys) -> tuple[M
     if not spec.scoring:
         return None, keys
     asked, profiles = read_scoring(spec.scoring), read_settings(run.root).profiles
+    if asked.asks_nothing:
+        return None, keys
     for judge in asked.judges:
         with suppress(ProfileError):  # its scores will say so
             chat.endpoint(judge.profile)

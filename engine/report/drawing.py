@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,7 @@ MOST = 8
 LARGEST = 4096
 """Pixels of the longer side; larger frames are made smaller, as players of H.264 want it."""
 _MARGIN = 6
+_BLANKS = re.compile(r"[ \t\r\n]+")
 
 
 @dataclass
@@ -134,7 +136,8 @@ class _Canvas:
 
     def _write(self, whole: Image.Image, line: int, text: str, ink: tuple[int, int, int]) -> None:
         place = _MARGIN, self._size[1] + _MARGIN // 2 + line * self._line
-        ImageDraw.Draw(whole).text(place, self._cut(visible(text[:LONGEST_TOLD])), ink, self._font)
+        told = visible(_BLANKS.sub(" ", text[:LONGEST_TOLD]))
+        ImageDraw.Draw(whole).text(place, self._cut(told), ink, self._font)
 
     def _cut(self, text: str) -> str:
         room = self._size[0] - 2 * _MARGIN

@@ -41,8 +41,9 @@ Child = str | None
 
 
 def text(value: str) -> Html:
-    """Untrusted text: nothing of it is markup, and what would be invisible or turn it around is a glyph."""
-    return Html(escape(visible(value)))
+    """Untrusted text: nothing of it is markup, and what would be invisible or turn it around is a glyph. A
+    tab, which can do nothing to a page, stays the white space that it is."""
+    return Html(escape("\t".join(map(visible, value.split("\t")))))
 
 
 def lines(value: str, longest: int) -> Html:

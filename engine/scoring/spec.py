@@ -142,3 +142,8 @@ class ScoringSpec(msgspec.Struct, frozen=True, kw_only=True):
     concurrency: Concurrency = Concurrency()
     error_budget: _Share = 0.1
     deadline_sec: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 1800.0
+
+    @property
+    def asks_nothing(self) -> bool:
+        """Whether a run of it is as one of which no scoring is asked."""
+        return not (self.graders or self.judges or self.sinks) and self.trace.kind == "none"

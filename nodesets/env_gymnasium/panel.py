@@ -23,8 +23,16 @@ class GymnasiumPanel(BaseEnvPanel):
         EnvPanelField(
             "env_id", "text", "Environment", placeholder="BabyAI-GoToLocal-v0 or package.module:Class"
         ),
-        EnvPanelField("env_kwargs", "text", "Arguments (JSON)", placeholder='{"size": 8}'),
-        EnvPanelField("env_seed", "number", "Environment seed (empty: the episode's)", min=0),
+        EnvPanelField("env_kwargs", "text", "Arguments (JSON)", placeholder='{"size": 8}', optional=True),
+        EnvPanelField(
+            "env_seed",
+            "number",
+            "Environment seed (empty: the episode's)",
+            min=0,
+            max=2**32 - 1,
+            step=1,
+            optional=True,
+        ),
         EnvPanelField("frames", "select", "Frames", options=list(FRAMES)),
         EnvPanelField("reuse", "select", "Keep the environment object", options=["no", "yes"]),
         EnvPanelField("seed", "number", "Episode seed", min=0),

@@ -31,7 +31,7 @@ class EnvHabitat(NavigationStageNodeSet):
     fields = (
         EnvPanelField("dataset", "select", "Dataset", options=list(TASKS)),
         EnvPanelField("split", "text", "Split", placeholder="val_unseen; RxR-CE: val_unseen_en"),
-        EnvPanelField("overrides", "text", "Habitat's settings", placeholder="KEY=VALUE; …"),
+        EnvPanelField("overrides", "text", "Habitat's settings", placeholder="KEY=VALUE; …", optional=True),
     )
 
     def requirements(self) -> list[Requirement]:

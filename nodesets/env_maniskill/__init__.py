@@ -35,7 +35,13 @@ class EnvManiSkill(StageNodeSet):
     fields = (
         EnvPanelField("task", "text", "Task", placeholder="PickCube-v1"),
         EnvPanelField("obs_mode", "select", "Observation", options=list(OBS_MODES)),
-        EnvPanelField("control_mode", "text", "Control (empty: the task's)", placeholder="pd_ee_delta_pos"),
+        EnvPanelField(
+            "control_mode",
+            "text",
+            "Control (empty: the task's)",
+            placeholder="pd_ee_delta_pos",
+            optional=True,
+        ),
     )
     metrics = ("success", "return", "length")
 

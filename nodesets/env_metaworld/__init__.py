@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.components import EnvPanelField, StageNodeSet, conda_env_python
 
+from .tasks import TASKS
 from .tools import TOOLS
 from .trial import CHOICES, METAWORLD, METRICS, Bench
 
@@ -20,7 +21,7 @@ class EnvMetaWorld(StageNodeSet):
     stage_class, tool_classes, metrics = Bench, TOOLS, METRICS
     only_fields = True
     fields = (
-        EnvPanelField("task_id", "text", "Task", placeholder="reach-v3; empty: the fifty in turn"),
+        EnvPanelField("task_id", "select", "Task (without one: the fifty in turn)", options=TASKS),
         EnvPanelField("frames", "select", "Frames", options=CHOICES["frames"]),
         EnvPanelField("until", "select", "An episode ends at", options=CHOICES["until"]),
     )

@@ -9,6 +9,8 @@ import numpy as np
 from engine.components import Package, SeededStage, extra, foreign_imports, one_of
 from engine.components.drawing import draw_plainly, draw_without_screen
 
+from .tasks import TASKS
+
 METAWORLD = Package(("metaworld",), extra("simulators", "EVALTOWER_METAWORLD_PYTHON"))
 METRICS = ("success", "return", "steps")
 STEP_LIMIT = 500  # Meta-World's own
@@ -26,14 +28,13 @@ class Bench(SeededStage):
         self.close()
         self._draws, self._ends_at = self.choice("frames") == "render", self.choice("until")
         environments, policies = _library(self._draws)
-        names, seed = sorted(policies), self.number("seed")
-        task = self.text("task_id") or names[self.number("episode_index") % len(names)]
-        policy = policies[one_of("selector task_id", task, names)]
+        seed, in_turn = self.number("seed"), TASKS[self.number("episode_index") % len(TASKS)]
+        task = one_of("selector task_id", self.text("task_id") or in_turn, TASKS)
         # reset() ignores seeds: the constructor draws where things lie, and each reset puts them there again.
         mode = "rgb_array" if self._draws else None
         self.env = environments[f"{task}-goal-observable"](seed=seed, render_mode=mode)
         draw_plainly(self.env.unwrapped.model)
-        self._policy, self._observation = policy(), self.env.reset()[0]
+        self._policy, self._observation = policies[task](), self.env.reset()[0]
         self.begin(task, seed, task.rpartition("-")[0].replace("-", " "))
 
     @property

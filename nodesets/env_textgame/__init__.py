@@ -23,6 +23,16 @@ class EnvTextGame(StageNodeSet):
     only_fields = True
     fields = (
         EnvPanelField("task_id", "text", "Game", placeholder="textworld/simple, scienceworld/boil, …"),
-        EnvPanelField("options", "text", "tw-make's options, or ScienceWorld's simplifications"),
-        EnvPanelField("game_seed", "number", "Game's seed (empty: the episode's)", min=0),
+        EnvPanelField(
+            "options", "text", "tw-make's options, or ScienceWorld's simplifications", optional=True
+        ),
+        EnvPanelField(
+            "game_seed",
+            "number",
+            "Game's seed (empty: the episode's)",
+            min=0,
+            max=2**32 - 1,
+            step=1,
+            optional=True,
+        ),
     )

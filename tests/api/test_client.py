@@ -122,6 +122,14 @@ def test_a_queued_run_is_cancelled_at_once(client: Client) -> None:
             ["gpus[1]: expected str", "retries: expected int"],
         ),
         ({"graph_name": "toy", "marginal_vram_mb": -1}, ["marginal_vram_mb"]),
+        (
+            {"graph_name": "gridhouse_random", "selectors": {"slip": ""}, "split": "val", "dataset": "nope"},
+            [
+                "selectors.slip: is empty (give it a value",
+                "split: is 'val', which",
+                "env_gridhouse has no data",
+            ],
+        ),
     ],
 )
 def test_a_refused_start_says_all_that_is_wrong(

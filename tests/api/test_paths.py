@@ -168,6 +168,30 @@ def test_pages_of_a_log(there: Client) -> None:
         assert next(iter(wrong)) in answer.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("runs?limit=1&offset=2&statsu=error", ["offset: is nothing", "statsu: is nothing", "'status'"]),
+        (
+            "runs/last/report?other=x",
+            ["other: is nothing that this route's query takes (it takes: 'against')"],
+        ),
+        ("runs/last/episodes/0/log?limits=3", ["did you mean 'limit'?"]),
+        ("queue?run=last", ["run: is nothing that this route's query takes (it takes none)"]),
+        (
+            "estimate?graph=toy",
+            ["graph: is nothing that this route's query takes (did you mean 'graph_name'?"],
+        ),
+    ],
+)
+def test_a_name_that_a_query_does_not_have_is_not_ignored(there: Client, path: str, told: list[str]) -> None:
+    answer = there.http.get(f"{EVAL}/{path}")
+    assert answer.status_code == 400
+    for part in told:
+        assert part in answer.json()["detail"]
+    assert there.http.post(f"{EVAL}/queue/resume?now=yes", json={}).status_code == 400
+
+
 def test_lists_of_runs(there: Client, shared: Server) -> None:
     newer = [make_run(shared.root, rows=[fake_row(0)], status="cancelled").run_id for _ in range(3)]
     found = there.get(f"{EVAL}/runs", limit=2)

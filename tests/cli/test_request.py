@@ -107,3 +107,23 @@ def test_workspaces_and_servers() -> None:
 def test_only_one_choice_of_episodes_is_taken(shell: Shell) -> None:
     said = shell("run", "toy", "--all", "-n", "1")
     assert (said.code, "give only one of -n N, --all and --episodes LIST" in said.err) == (2, True)
+
+
+@pytest.mark.parametrize("option", ["--split", "--dataset", "--on"])
+def test_an_option_that_is_empty_is_not_left_out(shell: Shell, option: str) -> None:
+    said = shell("run", "toy", option, "")
+    assert said.code == 2
+    assert f"'{option}': is empty: give it a value, or leave it out" in said.err
+
+
+def test_what_the_environment_does_not_take_starts_nothing(shell: Shell, root: Path) -> None:
+    words = ("--select", "slip=2", "--select", "split=", "--dataset", "nope")
+    said = shell("run", "gridhouse_random", "-n", "200", *words)
+    assert said.code == 2
+    for told in (
+        "selectors.slip: is 2 (it takes a number, 0 to 1)",
+        "selectors.split: is empty (give it a value, or leave it out)",
+        "dataset: is 'nope', and env_gridhouse has no data sets (leave it out)",
+    ):
+        assert told in said.err
+    assert not list((root / "outputs").glob("eval_runs/*"))

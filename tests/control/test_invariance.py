@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from engine.control.reports import StartRequest, VerifyReport
+from engine.control.scoring_report import scoring_report
+from engine.store.rundir import RunDir
+from engine.store.runs import read_rows
 from tests.fakes.graphs import env_graph
 from tests.fakes.live_backend import live
 from tests.fakes.real_runs import make_root
@@ -74,6 +77,9 @@ def test_one_digest_at_every_worker_count(tmp_path: Path, graph: str, request_: 
     report = verify(tmp_path, [1, 3], graph_name=graph, episode_count=6, **request_)
     assert (report.verdict, report.determinism, report.notes) == ("same", "exact", [])
     assert len({run.result_digest for run in report.runs}) == 1
+    for run in (RunDir(Path(verified.path)) for verified in report.runs):
+        assert {row.scoring for row in read_rows(run)} == {"none"}
+        assert scoring_report(run).is_empty
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from engine.control.reports import ConflictError, RefusedError, StartRequest, StillAliveError
+from engine.control.scoring import NOT_SCORED
 from engine.store.atomic import write_json
 from engine.store.records import EpisodeRow
 from engine.store.rundir import RunDir, runs_folder
@@ -118,6 +119,8 @@ def test_what_cannot_be_scored_so_is_refused_and_nothing_is_changed(control: Liv
     before = {path: path.read_bytes() for path in (run.spec, run.job, run.summary, run.done)}
     with pytest.raises(ConflictError, match="--scoring FILE"):
         control.rescore(run.run_id)
+    with pytest.raises(ConflictError, match="no grader, judge, trace or export is asked for"):
+        control.rescore(run.run_id, dict(NOT_SCORED))
     with pytest.raises(RefusedError) as refused:
         control.rescore(run.run_id, {"graders": [{"id": "stepps"}], "judges": [{"id": "j"}]})
     assert {problem.where for problem in refused.value.problems} == {

@@ -10,10 +10,11 @@ import numpy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from engine.execution.assets import Assets
 from engine.execution.log_values import LogValues
-from engine.report.drawing import LONGEST_TOLD, caption_of, in_short
+from engine.report.drawing import LONGEST_TOLD, Losses, caption_of, drawn, in_short
 from engine.report.frames import Frame, frames_of, streams_of
 from tests.fakes.finished_runs import fake_line
 from tests.report.filmed import image
@@ -117,3 +118,11 @@ def test_a_file_that_is_not_what_the_log_says_is_not_read(
         file.write_bytes(content)
     [frame] = logged(tmp_path, {"$asset": "assets/a.npz", "shape": [2], "dtype": "float32"})
     assert caption_of(frame) == "step 0 · action [2]"
+
+
+def test_a_caption_is_one_line_whatever_is_white_space_in_it(tmp_path: Path) -> None:
+    Image.new("RGB", (64, 48)).save(tmp_path / "a.png")
+    frames = [Frame(0, tmp_path / "a.png", "go\tto\r\nit")], [Frame(0, tmp_path / "a.png", "go to it")]
+    (told,) = drawn(frames[0], "find:\n\ta door", Losses())
+    (plain,) = drawn(frames[1], "find: a door", Losses())
+    assert told.tobytes() == plain.tobytes()

@@ -107,6 +107,16 @@ def test_no_text_is_markup_and_nothing_is_loaded(shell: Shell, root: Path) -> No
         assert {href[1:] for href in page.values("href")} <= set(ids)
 
 
+def test_indentation_stays_white_space_and_other_controls_are_glyphs(shell: Shell, root: Path) -> None:
+    said = "the room has:\n\ta door\x07\n\t\tred"
+    failed = fake_row(1, status="error", error=said, error_class="graph", metrics={})
+    filmed_run(root, rows=[fake_row(0, instruction=said), failed])
+    for words in (("report", "last"), ("export", "last", "--episode", "0", "--format", "html")):
+        page = Page(shell(*words, "-o", "-").out)
+        assert "the room has:\n\ta door\u2407\n\t\tred" in page.text
+        assert "\u2409" not in page.text
+
+
 def test_failures_come_first_with_their_frames_and_why(shell: Shell, root: Path) -> None:
     rows = [
         fake_row(0, metrics={"success": 1.0}),

@@ -162,15 +162,17 @@ def test_a_video_goes_to_a_pipe_where_that_is_asked_for(root: Path, tmp_path: Pa
     assert len(frames) == STEPS + 1
 
 
-def test_a_pipe_that_was_not_asked_for_is_one_message(
+def test_a_script_gets_the_file_that_a_terminal_gets_and_its_name(
     shell: Shell, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    filmed_run(root)
+    run = filmed_run(root)
     monkeypatch.chdir(tmp_path)
+    target = tmp_path / f"{run.run_id}_ep0000.gif"
     said = shell(*EPISODE, "gif")
-    assert (said.code, said.out) == (2, "")
-    assert "say where the video goes, -o FILE, or -o - for stdout" in said.err
-    assert not list(tmp_path.glob("*.gif"))
+    assert (said.code, said.out) == (0, "")
+    assert f"written: {target}" in said.err
+    assert len(read_gif(target)[0]) == STEPS + 1
+    assert "--force replaces it" in shell(*EPISODE, "gif").err
     for form in ("json", "csv", "html"):
         said = shell(*EPISODE, form, "-o", "-")
         assert said.out == shell(*EPISODE, form).out != ""
@@ -226,6 +228,7 @@ def test_without_pyav_the_line_that_installs_it_is_named(
         (("--format", "mp4"), "a video is of one episode: --episode I --format mp4"),
         (("--format", "csv", "--fps", "5"), "are for --format mp4 and gif"),
         (("--episode", "0", "--format", "gif", "--fps", "0"), "'--fps'"),
+        (("--episode", "0", "--format", "gif", "-o", ""), "'-o': is empty: give it a value, or leave it out"),
     ],
 )
 def test_words_that_do_not_fit_together(shell: Shell, root: Path, words: tuple[str, ...], told: str) -> None:
@@ -355,3 +358,22 @@ def test_an_encoder_that_fails_leaves_what_was_there(
     assert not there or target.read_bytes() == b"mine"
     piped = shell(*EPISODE, form, "-o", "-")
     assert (piped.code, piped.out) == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("form", "name"), [("mp4", "a.gif"), ("gif", "a.MP4"), ("csv", "a.json"), ("html", "a.mp4")]
+)
+def test_a_name_of_another_format_is_refused_with_both(
+    shell: Shell, root: Path, tmp_path: Path, form: str, name: str
+) -> None:
+    filmed_run(root)
+    target = tmp_path / name
+    target.write_bytes(b"before")
+    said = shell(*EPISODE, form, "-o", str(target), "--force")
+    assert said.code == 2
+    named = target.suffix[1:].lower()
+    assert f"{name} is the name of a {named} file, and {form} is to be written" in said.err
+    assert target.read_bytes() == b"before"
+    said = shell("report", "last", "-o", str(tmp_path / "a.csv"))
+    assert "a.csv is the name of a csv file, and html is to be written" in said.err
+    assert shell(*EPISODE, "csv", "-o", str(tmp_path / "a.txt")).code == 0

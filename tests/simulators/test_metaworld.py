@@ -12,6 +12,7 @@ from PIL import Image
 
 from engine.control.results import results_of
 from engine.store.rundir import RunDir
+from nodesets.env_metaworld.tasks import TASKS
 from tests.command import DEADLINE_SEC, evaltower
 from tests.fakes.real_runs import attempt, write_run
 from tests.nodesets.gym_player import NODESETS
@@ -58,6 +59,12 @@ async def test_an_episode_ends_at_success_or_at_the_limit_as_is_chosen(player: P
     await player.begin(seed=1, task_id="drawer-close-v3", until="limit")
     ends = [(await player.fire("step_continuous", action=[0, 0, 0, 0]))["done"] for _ in range(500)]
     assert ends == [False] * 499 + [True]
+
+
+def test_the_tasks_that_may_be_selected_are_those_of_the_library() -> None:
+    from metaworld.policies import ENV_POLICY_MAP
+
+    assert sorted(ENV_POLICY_MAP) == TASKS
 
 
 async def test_what_cannot_be_played_is_said_in_one_line(player: Player) -> None:

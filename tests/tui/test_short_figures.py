@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from engine.statistics.intervals import wilson_interval
-from tui.short_figures import short_estimate
+from tui.short_figures import short_estimate, short_named
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,21 @@ def test_a_mean_with_its_interval_in_few_cells(
 ) -> None:
     assert short_estimate(mean, ci95, 11) == list_cell
     assert short_estimate(mean, ci95, 18) == crumb
+
+
+@pytest.mark.parametrize(
+    ("mean", "metric", "told"),
+    [
+        (0.0, "return", "0 return"),
+        (-21.0, "return", "-21 return"),
+        (14.3671, "steps", "14.37 steps"),
+        (-331.527, "return", "-332 return"),
+        (0.25, "cumulative_reward", "0.250 cumu…"),
+        (123456.7, "return", "1.235e+05"),
+    ],
+)
+def test_a_mean_without_an_interval_says_of_what(mean: float, metric: str, told: str) -> None:
+    assert short_named(mean, metric, 11) == told
 
 
 def test_a_digit_is_given_up_before_the_mean_is() -> None:

@@ -12,16 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from engine.cli.app import App, absolute
-from engine.cli.exports.target import check_target, exported
-from engine.cli.ranges import Number
+from engine.cli.exports.target import FILMS, TEXTS, check_target, exported
+from engine.cli.ranges import Number, given
 from engine.limits import FPS
 
 if TYPE_CHECKING:
     from engine.cli.exports.tables import Table
     from engine.report.video import VideoFormat
-
-TEXTS = ["json", "jsonl", "csv", "html"]
-FILMS = ["mp4", "gif"]
 
 
 @click.command("export")
@@ -32,8 +29,9 @@ FILMS = ["mp4", "gif"]
 @click.option(
     "-o",
     "path",
+    callback=given,
     metavar="FILE",
-    help='Where to, "-" is stdout (default: stdout; a video on a terminal: RUN_epN.mp4 here).',
+    help='Where to, "-" is stdout (default: stdout; a video: RUN_epN.mp4 here).',
 )
 @click.option("--force", is_flag=True, help="Replace FILE where it is there.")
 @click.option("--node", metavar="N", help="A video of this node's images (default: the environment's).")
@@ -49,7 +47,7 @@ def command(
     episode: str | None,
     form: str,
     scores: bool,
-    path: str | None,
+    path: str,
     force: bool,
     **film: Any,
 ) -> None:
@@ -60,13 +58,14 @@ def command(
     """
     target = None if path == "-" else absolute(path)
     if target is not None:
-        check_target(target, force)
+        check_target(target, form, force)
     if scores and form not in ("jsonl", "csv"):
         raise click.BadParameter("belongs to jsonl and csv; json and html have them", param_hint="--scores")
     if form in FILMS:
         if episode is None:
             raise click.UsageError(f"a video is of one episode: --episode I --format {form}")
-        _check_stdout(path, form)
+        if path == "-" and sys.stdout.isatty():
+            raise click.BadParameter(f"a terminal shows no {form}: name a file", param_hint="-o")
         _put_film(app, run, episode, cast("VideoFormat", form), path, force, **film)
         return
     if any(film.values()):
@@ -79,16 +78,8 @@ def command(
         for piece in pieces:
             click.echo(piece, nl=False)
     else:
-        with exported(target, force) as file:
+        with exported(target, form, force) as file:
             file.writelines(pieces)
-
-
-def _check_stdout(path: str | None, form: str) -> None:
-    """UsageError where nobody would get the video, or a terminal all of its bytes."""
-    if path == "-" and sys.stdout.isatty():
-        raise click.BadParameter(f"a terminal shows no {form}: name a file", param_hint="-o")
-    if path is None and not sys.stdout.isatty():
-        raise click.UsageError("stdout is no terminal: say where the video goes, -o FILE, or -o - for stdout")
 
 
 def _put_film(
@@ -96,7 +87,7 @@ def _put_film(
     run: str,
     episode: str,
     form: VideoFormat,
-    path: str | None,
+    path: str,
     force: bool,
     *,
     node: str | None,
@@ -116,7 +107,7 @@ def _put_film(
             shutil.copyfileobj(whole, sys.stdout.buffer)
             sys.stdout.buffer.flush()
     else:
-        with exported(absolute(path) or Path.cwd() / film.file_name, force) as file:
+        with exported(absolute(path) or Path.cwd() / film.file_name, form, force) as file:
             film.write(file)
     if film.losses.count:
         say(f"{film.losses.count} of the frames could not be read: {film.losses.first}", "yellow")
