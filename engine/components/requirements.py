@@ -52,7 +52,9 @@ class _ForSome:
 class Package(_ForSome):
     """A Python module that a nodeset imports (of several, any one), and the command that brings it.
 
-    ``beside``: where it may lie other than on the interpreter's path, see :func:`below`.
+    ``beside``: where it may lie other than on the interpreter's path, see :func:`below`. ``stands_on``: other
+    modules or distributions that bear on results too. Of those that are installed, and of its own, a run's
+    environment.json has the versions.
     """
 
     modules: tuple[str, ...]
@@ -60,9 +62,12 @@ class Package(_ForSome):
     when: dict[str, str] = field(default_factory=dict)
     only_for: str = ""
     beside: str = ""
+    stands_on: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._check("modules", self.modules)
+        if self.stands_on:
+            self._check("stands_on", self.stands_on)
 
     @property
     def name(self) -> str:

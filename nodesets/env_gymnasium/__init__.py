@@ -24,14 +24,14 @@ EPISODES = 1000
 _PYTHON = "EVALTOWER_GYM_PYTHON"
 _MUJOCO = "(Ant|HalfCheetah|Hopper|Humanoid|Inverted|Pusher|Reacher|Swimmer|Walker2d)[A-Za-z]*-v[45]"
 PACKAGES = tuple(
-    Package(modules, extra(brought_by, _PYTHON), {"env_id": ids}, only_for)
-    for modules, brought_by, ids, only_for in (
+    Package(modules, extra(brought_by, _PYTHON), {"env_id": ids}, only_for, stands_on=tuple(more))
+    for modules, brought_by, ids, only_for, *more in (
         (("gymnasium", "gym"), "gym", "[^:]*", "registered ids"),
         (("minigrid",), "gym", "(BabyAI|MiniGrid)-.*", "MiniGrid and BabyAI"),
         (("mujoco",), "simulators", _MUJOCO, "MuJoCo's tasks"),
         (("Box2D",), "simulators", "(LunarLander|BipedalWalker|CarRacing).*", "Box2D's tasks"),
         (("ale_py",), "simulators", "ALE/.*", "Atari"),
-        (("miniworld",), "simulators", "MiniWorld-.*", "MiniWorld"),
+        (("miniworld",), "simulators", "MiniWorld-.*", "MiniWorld", "pyglet"),
     )
 )
 

@@ -9,7 +9,11 @@ import numpy as np
 from engine.components import Package, SeededStage, extra, foreign_imports, one_of
 from engine.components.drawing import draw_plainly, draw_without_screen
 
-METAWORLD = Package(("metaworld",), extra("simulators", "EVALTOWER_METAWORLD_PYTHON"))
+METAWORLD = Package(
+    ("metaworld",),
+    extra("simulators", "EVALTOWER_METAWORLD_PYTHON"),
+    stands_on=("mujoco", "gymnasium"),
+)
 METRICS = ("success", "return", "steps")
 STEP_LIMIT = 500  # Meta-World's own
 CHOICES = {"frames": ["none", "render"], "until": ["success", "limit"]}

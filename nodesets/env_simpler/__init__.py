@@ -45,6 +45,7 @@ class EnvSimpler(StageNodeSet):
             ("simpler_env",),
             "git clone --recurse-submodules https://github.com/simpler-env/SimplerEnv, then pip install "
             "'numpy<2' -e ManiSkill2_real2sim -e .",
+            stands_on=("mani_skill2_real2sim", "sapien", "gymnasium"),
         ),
     )
 
