@@ -16,6 +16,7 @@ from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelFi
 from engine.components.errors import OutsideFailure, SimulatorFailed, StopExecution, WrongChoice
 from engine.components.firelist import DynamicFireListNode, FireList, FireSpec
 from engine.components.requirements import (
+    Condition,
     Package,
     Program,
     Requirement,
@@ -48,6 +49,7 @@ __all__ = [
     "BaseCanvasNode",
     "BaseEnvPanel",
     "BaseNodeSet",
+    "Condition",
     "ConfigField",
     "ContainerDef",
     "DisplayField",

@@ -13,7 +13,7 @@ import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, Mapping
 
 
 @dataclass(frozen=True)
@@ -28,16 +28,25 @@ class Requirement:
 
 class _ForSome:
     """``when``: it is needed only where these fields, as the graph's nodes have them or as they are selected,
-    match these patterns, each as a whole; what is not set is "". ``only_for`` says the same in words."""
+    match these patterns, each as a whole; what is not set is "". A field called $NAME is that variable of the
+    process's environment. ``only_for`` says the same in words."""
 
     when: dict[str, str]
     only_for: str
 
-    def wanted_by(self, settings: dict[str, object]) -> bool:
+    def wanted_by(self, settings: Mapping[str, object], environment: Mapping[str, str] = os.environ) -> bool:
         """Whether it is needed where the fields have these values."""
-        found = {name: settings.get(name) for name in self.when}
-        texts = {name: "" if value is None else str(value).strip() for name, value in found.items()}
-        return all(re.fullmatch(pattern, texts[name]) for name, pattern in self.when.items())
+        return self.wanted_in(environment) and self._matches(
+            {name: settings.get(name) for name in self.when if not name.startswith("$")}
+        )
+
+    def wanted_in(self, environment: Mapping[str, str] = os.environ) -> bool:
+        """Whether it can be needed where the variables are these, whatever is selected."""
+        return self._matches({name: environment.get(name[1:]) for name in self.when if name.startswith("$")})
+
+    def _matches(self, values: Mapping[str, object]) -> bool:
+        texts = {name: "" if value is None else str(value).strip() for name, value in values.items()}
+        return all(re.fullmatch(self.when[name], text) for name, text in texts.items())
 
     def _check(self, what: str, names: object) -> None:
         if isinstance(names, str) or not names:
@@ -114,6 +123,48 @@ class Program(_ForSome):
         return found
 
 
+@dataclass(frozen=True)
+class Condition(_ForSome):
+    """``what`` else has to be there, and how to get it; looked for without importing or starting anything.
+
+    One of these: ``path``, absolute or of VARIABLE/folder (see :func:`below`), is there; the C ``library``
+    ("EGL" for libEGL.so) can be found; the ``variable`` of the process's environment matches ``pattern``.
+    """
+
+    what: str
+    remedy: str
+    when: dict[str, str] = field(default_factory=dict)
+    only_for: str = ""
+    path: str = ""
+    library: str = ""
+    variable: str = ""
+    pattern: str = ".+"
+
+    def __post_init__(self) -> None:
+        self._check("patterns", (self.pattern,))
+        if len([given for given in (self.path, self.library, self.variable) if given]) != 1:
+            raise TypeError(f"condition {self.what!r} is one of path, library and variable")
+
+    @property
+    def told(self) -> str:
+        """As ``evaltower doctor`` calls it."""
+        return _only(self.what, self.only_for)
+
+    def wrong(self, environment: Mapping[str, str] = os.environ) -> str:
+        """Why it does not hold; empty where it does."""
+        if self.path:
+            path = self.path if os.path.isabs(self.path) else below(self.path)
+            return "" if os.path.exists(path) else f"{path} is not there"
+        if self.library:
+            from ctypes.util import find_library  # which some interpreters lack
+
+            return "" if find_library(self.library) else f"there is no lib{self.library}.so"
+        value = environment.get(self.variable, "").strip()
+        if re.fullmatch(self.pattern, value):
+            return ""
+        return f"{self.variable} is {value!r}" if value else f"{self.variable} is not set"
+
+
 def extra(name: str, variable: str) -> str:
     """The remedy for what one of Evaltower's own extras brings."""
     return f"pip install 'evaltower[{name}]', or set {variable} to an interpreter that has it"
@@ -153,6 +204,11 @@ def needs_program(program: Program) -> Requirement:
     what = _only(f"program {program.names[0]}", program.only_for)
     found = program.found()
     return Requirement(what, found is not None, found or "not on the PATH", program.remedy)
+
+
+def needs_condition(condition: Condition) -> Requirement:
+    wrong = condition.wrong()
+    return Requirement(condition.told, not wrong, wrong or "there", condition.remedy)
 
 
 def _only(what: str, only_for: str) -> str:

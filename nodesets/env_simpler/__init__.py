@@ -9,14 +9,7 @@ the limit, and takes the last step's.
 
 from __future__ import annotations
 
-from engine.components import (
-    EnvPanelField,
-    Package,
-    Requirement,
-    StageNodeSet,
-    conda_env_python,
-    needs_path,
-)
+from engine.components import Condition, EnvPanelField, Package, StageNodeSet, conda_env_python
 
 from .stage import SPLITS, SimplerStage
 from .tools import TOOLS
@@ -48,7 +41,6 @@ class EnvSimpler(StageNodeSet):
             stands_on=("mani_skill2_real2sim", "sapien", "gymnasium"),
         ),
     )
-
-    def requirements(self) -> list[Requirement]:
-        card = needs_path("an NVIDIA card", "/dev/nvidiactl", "SAPIEN 2 renders on one, and on nothing else")
-        return [*super().requirements(), card]
+    conditions = (
+        Condition("an NVIDIA card", "SAPIEN 2 renders on one, and on nothing else", path="/dev/nvidiactl"),
+    )
