@@ -9,6 +9,7 @@ import importlib
 import os
 import re
 import shutil
+import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -150,19 +151,47 @@ class Condition(_ForSome):
         """As ``evaltower doctor`` calls it."""
         return _only(self.what, self.only_for)
 
-    def wrong(self, environment: Mapping[str, str] = os.environ) -> str:
-        """Why it does not hold; empty where it does."""
+    def wrong(self, environment: Mapping[str, str] = os.environ, python: str | None = None) -> str:
+        """Why it does not hold for a process of ``python``, or of this interpreter; empty where it does."""
         if self.path:
             path = self.path if os.path.isabs(self.path) else below(self.path)
             return "" if os.path.exists(path) else f"{path} is not there"
         if self.library:
-            from ctypes.util import find_library  # which some interpreters lack
-
-            return "" if find_library(self.library) else f"there is no lib{self.library}.so"
+            return "" if _loads(self.library, python, environment) else f"there is no lib{self.library}.so"
         value = environment.get(self.variable, "").strip()
         if re.fullmatch(self.pattern, value):
             return ""
         return f"{self.variable} is {value!r}" if value else f"{self.variable} is not set"
+
+
+def _loads(library: str, python: str | None, environment: Mapping[str, str]) -> bool:
+    """As the linker's cache says, or else because a process of the interpreter can load it."""
+    try:
+        from ctypes.util import find_library
+
+        if find_library(library):
+            return True
+    except ImportError:  # an interpreter without ctypes
+        pass
+    names = [f"lib{library}.so", *(f"lib{library}.so.{number}" for number in range(10))]
+    command = [python or sys.executable, "-c", _LOAD, *names]
+    try:
+        done = subprocess.run(command, capture_output=True, env=dict(environment), timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+_LOAD = """
+import ctypes, os, sys
+for name in sys.argv[1:]:
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        continue
+    os._exit(0)
+os._exit(1)
+"""
 
 
 def extra(name: str, variable: str) -> str:

@@ -79,7 +79,7 @@ def unmet_needs(
                 told = f"needs {program.name}, which is not on the PATH"
                 said.append(Problem("no-program", f"nodeset {found.name!r}", told, program.remedy))
         for condition in _needed(found.conditions, graph, found, selected):
-            if wrong := condition.wrong(environment):
+            if wrong := condition.wrong(environment, found.server_python):
                 miss("condition", condition.what, found.name, f"{wrong}: {condition.remedy}")
                 told = f"needs {condition.what}, and {wrong}"
                 said.append(Problem("no-condition", f"nodeset {found.name!r}", told, condition.remedy))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.components import BaseCanvasNode, BaseNodeSet, Package, conda_env_python, extra
+from engine.components.drawing import mujoco_draws
 
 from .agents import BabyAIBotAction, OptimalAction, RandomAction
 from .describe import Describe
@@ -47,6 +48,7 @@ class EnvGymnasium(BaseNodeSet):
     parallelism = "replicated"
     server_python = conda_env_python("evaltower-gym", _PYTHON)
     packages = PACKAGES
+    conditions = mujoco_draws({"env_id": _MUJOCO}, "MuJoCo's tasks")
     expected_vram_mb = 0
     # Between BabyAI's 50 and the 250 to 320 of what draws in 3D.
     expected_ram_mb = 300
