@@ -206,7 +206,8 @@ def describe(error: Exception) -> dict[str, str]:
         return {"kind": "bad_output", "type": "BadOutput", "message": str(error), "trace": ""}
     if isinstance(error, HostFailure):
         kind = "unfit" if isinstance(error, SimulatorFailed) else "infra"
-        return {"kind": kind, "type": type(error).__name__, "message": str(error), "trace": ""}
+        told = {"kind": kind, "type": type(error).__name__, "message": str(error), "trace": ""}
+        return {**told, "cause": error.cause}
     if isinstance(error, WrongChoice):
         return {"kind": "config", "type": "WrongChoice", "message": _text(error), "trace": ""}
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))
