@@ -13,9 +13,16 @@ from engine.components.bases import (
 )
 from engine.components.context import NodeContext
 from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelField
-from engine.components.errors import OutsideFailure, SimulatorFailed, StopExecution, WrongChoice
+from engine.components.errors import (
+    OutsideFailure,
+    SimulatorFailed,
+    StopExecution,
+    WrongChoice,
+    how_it_ended,
+)
 from engine.components.firelist import DynamicFireListNode, FireList, FireSpec
 from engine.components.requirements import (
+    Condition,
     Package,
     Program,
     Requirement,
@@ -48,6 +55,7 @@ __all__ = [
     "BaseCanvasNode",
     "BaseEnvPanel",
     "BaseNodeSet",
+    "Condition",
     "ConfigField",
     "ContainerDef",
     "DisplayField",
@@ -81,6 +89,7 @@ __all__ = [
     "conda_env_python",
     "extra",
     "foreign_imports",
+    "how_it_ended",
     "needs_module",
     "needs_path",
     "one_of",

@@ -13,7 +13,15 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar
 
-from engine.components.requirements import Package, Program, Requirement, needs_package, needs_program
+from engine.components.requirements import (
+    Condition,
+    Package,
+    Program,
+    Requirement,
+    needs_condition,
+    needs_package,
+    needs_program,
+)
 
 
 @dataclass
@@ -160,8 +168,9 @@ class BaseNodeSet(ABC):
     """A deployable group of node types with one life cycle. See contract ``nodesets.md``.
 
     ``parallelism`` undeclared means ``replicated`` where there is an ``env_panel``, ``shared`` otherwise.
-    ``packages``: what its interpreter has to have beside numpy. ``programs``: what it starts. ``evaltower
-    check`` looks for them without importing any, and a run that needs one which is not there is refused.
+    ``packages``: what its interpreter has to have beside numpy. ``programs``: what it starts. ``conditions``:
+    what else has to be there. ``evaltower check`` looks for them without importing any, and a run that needs
+    one which is not there is refused.
     ``scenes_are_tasks``: an episode's ``scene_id`` names what is to be done, so that a scene that is met once
     is worth a line, too.
     """
@@ -186,6 +195,7 @@ class BaseNodeSet(ABC):
     max_batch: ClassVar[int] = 16
     packages: ClassVar[tuple[Package, ...]] = ()
     programs: ClassVar[tuple[Program, ...]] = ()
+    conditions: ClassVar[tuple[Condition, ...]] = ()
     start_deadline_sec: ClassVar[float] = 300.0
     first_reset_deadline_sec: ClassVar[float] = 300.0
     reset_deadline_sec: ClassVar[float] = 120.0
@@ -199,11 +209,17 @@ class BaseNodeSet(ABC):
         return []
 
     def requirements(self) -> list[Requirement]:
-        """What it needs of the machine, and whether that is there: packages, programs, what a subclass adds.
+        """What it needs of the machine, and whether that is there: packages, programs, conditions, what a
+        subclass adds.
 
         ``evaltower doctor`` asks, in a process under ``server_python``, so that it may import what it likes.
         """
-        return [*map(needs_package, self.packages), *map(needs_program, self.programs)]
+        conditions = [one for one in self.conditions if one.wanted_in()]
+        return [
+            *map(needs_package, self.packages),
+            *map(needs_program, self.programs),
+            *map(needs_condition, conditions),
+        ]
 
     async def initialize(self, **kwargs: Any) -> None:
         """Load what is heavy. Runs in the host, before its address is reported.

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from engine.components.requirements import Package, Program
+from engine.components.requirements import Condition, Package, Program
 from engine.graph.model import Node, Port, Ports
 
 Positive = Annotated[int, Meta(ge=1)]
@@ -60,7 +60,7 @@ class NodesetManifest(Struct, frozen=True, kw_only=True):
     graph file; ``graphs`` the saved graphs beside it; ``workspaces`` where else its ``workspace.…`` imports
     may lie.
     ``server_image``: AgentCanvas runs it in this Docker image, so that here it can only be borrowed.
-    ``has_requirements``: it can say what it needs of the machine beside its ``packages``.
+    ``has_requirements``: it can say what it needs of the machine beside its ``packages`` and ``conditions``.
     """
 
     name: Annotated[str, Meta(pattern=r"^[A-Za-z0-9]+([_-][A-Za-z0-9]+)*$")]
@@ -89,6 +89,7 @@ class NodesetManifest(Struct, frozen=True, kw_only=True):
     has_requirements: bool = False
     packages: tuple[Package, ...] = ()
     programs: tuple[Program, ...] = ()
+    conditions: tuple[Condition, ...] = ()
     panel: dict[str, Any] | None = None
     containers: tuple[dict[str, Any], ...] = ()
     tools: dict[str, ToolManifest] = {}

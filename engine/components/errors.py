@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import Any, Literal
 
 
@@ -36,21 +37,28 @@ class HostFailure(Exception):
     class ``infra``.
 
     ``termination`` is the episode's. ``detail`` holds what is known: exit code, signal, last lines of stderr,
-    the call that was under way. ``outgrew``: it took more memory than there was, and would again.
+    the call that was under way. ``cause``: how something else than that process ended, if that is why.
+    ``outgrew``: it took more memory than there was, and would again.
     """
 
     termination: Literal["timeout", "env_crash", "exception"] = "env_crash"
     outgrew = False
 
-    def __init__(self, message: str, nodeset: str = "", call: str = "", detail: str = "") -> None:
+    def __init__(
+        self, message: str, nodeset: str = "", call: str = "", detail: str = "", cause: str = ""
+    ) -> None:
         super().__init__(message)
         self.nodeset = nodeset
         self.call = call
         self.detail = detail
+        self.cause = cause
 
 
 class OutsideFailure(HostFailure):
-    """What a nodeset relies on outside its process failed, as one of its nodes says: its process is fine."""
+    """What a nodeset relies on outside its process failed, as one of its nodes says: its process is fine.
+
+    Of a process that it had started and that has ended, ``cause`` says how: see :func:`how_it_ended`.
+    """
 
     termination: Literal["timeout", "env_crash", "exception"] = "exception"
 
@@ -80,3 +88,14 @@ class HostBadReply(HostFailure):
 
 class HostStartFailed(HostFailure):
     """The process did not come up: its interpreter, import, constructor or ``initialize`` failed."""
+
+
+def how_it_ended(code: int) -> str:
+    """A child's return code in words: ``exit code 1``, ``signal SIGKILL (9)``."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = "unknown"
+    return f"signal {name} ({-code})"

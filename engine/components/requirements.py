@@ -9,11 +9,12 @@ import importlib
 import os
 import re
 import shutil
+import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, Mapping
 
 
 @dataclass(frozen=True)
@@ -28,16 +29,25 @@ class Requirement:
 
 class _ForSome:
     """``when``: it is needed only where these fields, as the graph's nodes have them or as they are selected,
-    match these patterns, each as a whole; what is not set is "". ``only_for`` says the same in words."""
+    match these patterns, each as a whole; what is not set is "". A field called $NAME is that variable of the
+    process's environment. ``only_for`` says the same in words."""
 
     when: dict[str, str]
     only_for: str
 
-    def wanted_by(self, settings: dict[str, object]) -> bool:
+    def wanted_by(self, settings: Mapping[str, object], environment: Mapping[str, str] = os.environ) -> bool:
         """Whether it is needed where the fields have these values."""
-        found = {name: settings.get(name) for name in self.when}
-        texts = {name: "" if value is None else str(value).strip() for name, value in found.items()}
-        return all(re.fullmatch(pattern, texts[name]) for name, pattern in self.when.items())
+        return self.wanted_in(environment) and self._matches(
+            {name: settings.get(name) for name in self.when if not name.startswith("$")}
+        )
+
+    def wanted_in(self, environment: Mapping[str, str] = os.environ) -> bool:
+        """Whether it can be needed where the variables are these, whatever is selected."""
+        return self._matches({name: environment.get(name[1:]) for name in self.when if name.startswith("$")})
+
+    def _matches(self, values: Mapping[str, object]) -> bool:
+        texts = {name: "" if value is None else str(value).strip() for name, value in values.items()}
+        return all(re.fullmatch(self.when[name], text) for name, text in texts.items())
 
     def _check(self, what: str, names: object) -> None:
         if isinstance(names, str) or not names:
@@ -52,7 +62,9 @@ class _ForSome:
 class Package(_ForSome):
     """A Python module that a nodeset imports (of several, any one), and the command that brings it.
 
-    ``beside``: where it may lie other than on the interpreter's path, see :func:`below`.
+    ``beside``: where it may lie other than on the interpreter's path, see :func:`below`. ``stands_on``: other
+    modules or distributions that bear on results too. Of those that are installed, and of its own, a run's
+    environment.json has the versions.
     """
 
     modules: tuple[str, ...]
@@ -60,9 +72,12 @@ class Package(_ForSome):
     when: dict[str, str] = field(default_factory=dict)
     only_for: str = ""
     beside: str = ""
+    stands_on: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self._check("modules", self.modules)
+        if self.stands_on:
+            self._check("stands_on", self.stands_on)
 
     @property
     def name(self) -> str:
@@ -109,6 +124,76 @@ class Program(_ForSome):
         return found
 
 
+@dataclass(frozen=True)
+class Condition(_ForSome):
+    """``what`` else has to be there, and how to get it; looked for without importing or starting anything.
+
+    One of these: ``path``, absolute or of VARIABLE/folder (see :func:`below`), is there; the C ``library``
+    ("EGL" for libEGL.so) can be found; the ``variable`` of the process's environment matches ``pattern``.
+    """
+
+    what: str
+    remedy: str
+    when: dict[str, str] = field(default_factory=dict)
+    only_for: str = ""
+    path: str = ""
+    library: str = ""
+    variable: str = ""
+    pattern: str = ".+"
+
+    def __post_init__(self) -> None:
+        self._check("patterns", (self.pattern,))
+        if len([given for given in (self.path, self.library, self.variable) if given]) != 1:
+            raise TypeError(f"condition {self.what!r} is one of path, library and variable")
+
+    @property
+    def told(self) -> str:
+        """As ``evaltower doctor`` calls it."""
+        return _only(self.what, self.only_for)
+
+    def wrong(self, environment: Mapping[str, str] = os.environ, python: str | None = None) -> str:
+        """Why it does not hold for a process of ``python``, or of this interpreter; empty where it does."""
+        if self.path:
+            path = self.path if os.path.isabs(self.path) else below(self.path)
+            return "" if os.path.exists(path) else f"{path} is not there"
+        if self.library:
+            return "" if _loads(self.library, python, environment) else f"there is no lib{self.library}.so"
+        value = environment.get(self.variable, "").strip()
+        if re.fullmatch(self.pattern, value):
+            return ""
+        return f"{self.variable} is {value!r}" if value else f"{self.variable} is not set"
+
+
+def _loads(library: str, python: str | None, environment: Mapping[str, str]) -> bool:
+    """As the linker's cache says, or else because a process of the interpreter can load it."""
+    try:
+        from ctypes.util import find_library
+
+        if find_library(library):
+            return True
+    except ImportError:  # an interpreter without ctypes
+        pass
+    names = [f"lib{library}.so", *(f"lib{library}.so.{number}" for number in range(10))]
+    command = [python or sys.executable, "-c", _LOAD, *names]
+    try:
+        done = subprocess.run(command, capture_output=True, env=dict(environment), timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
+
+
+_LOAD = """
+import ctypes, os, sys
+for name in sys.argv[1:]:
+    try:
+        ctypes.CDLL(name)
+    except OSError:
+        continue
+    os._exit(0)
+os._exit(1)
+"""
+
+
 def extra(name: str, variable: str) -> str:
     """The remedy for what one of Evaltower's own extras brings."""
     return f"pip install 'evaltower[{name}]', or set {variable} to an interpreter that has it"
@@ -148,6 +233,11 @@ def needs_program(program: Program) -> Requirement:
     what = _only(f"program {program.names[0]}", program.only_for)
     found = program.found()
     return Requirement(what, found is not None, found or "not on the PATH", program.remedy)
+
+
+def needs_condition(condition: Condition) -> Requirement:
+    wrong = condition.wrong()
+    return Requirement(condition.told, not wrong, wrong or "there", condition.remedy)
 
 
 def _only(what: str, only_for: str) -> str:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import msgspec
 
 from engine.control.reports import ControlError
 from engine.control.results import results_of
+from engine.control.version_notes import version_notes
 from engine.statistics.comparison import Comparison, compare
 from engine.statistics.pairing import Side
 from engine.statistics.rows import columns
+from engine.store.environment_record import EnvironmentRecord
 from engine.store.records import EpisodeRow, RunStatus
 from engine.store.rundir import RunDir, RunDirError
 from engine.store.runs import RunView, read_rows, view_run
@@ -46,10 +49,12 @@ def compare_metrics(runs: Sequence[RunDir]) -> CompareReport:
     views = [view_run(run) for run in runs]
     rows = [read_rows(run) for run in runs]
     sides = [_side(view, found) for view, found in zip(views, rows, strict=True)]
+    environments = [found for view in views if (found := _environment(view)) is not None]
+    notes = [*_run_notes(views), *version_notes(environments), *_metric_notes(sides)]
     return CompareReport(
         runs=[_compared(view, found) for view, found in zip(views, rows, strict=True)],
         comparisons=compare(sides),
-        notes=list(dict.fromkeys([*_run_notes(views), *_metric_notes(sides)])),
+        notes=list(dict.fromkeys(notes)),
     )
 
 
@@ -57,18 +62,21 @@ def _side(view: RunView, rows: Sequence[EpisodeRow]) -> Side:
     config, spec = view.head.config, view.spec
     environment = config.env_nodeset or "episodes without an environment"
     parts = {"data set": spec.eval.dataset if spec else "", "split": config.split}
-    try:
-        determinism = view.run.read_environment().determinism
-    except RunDirError:
-        determinism = "none"
+    ran_in = _environment(view)
     return Side(
         name=view.run.run_id,
         rows=rows,
         episodes=", ".join([environment, *(f"{part} {value}" for part, value in parts.items() if value)]),
         graph_hash=spec.needs.graph_hash if spec else "",
-        determinism=determinism,
+        determinism=ran_in.determinism if ran_in is not None else "none",
         seed=config.seed,
     )
+
+
+def _environment(view: RunView) -> EnvironmentRecord | None:
+    with suppress(RunDirError):
+        return view.run.read_environment()
+    return None
 
 
 def _compared(view: RunView, rows: Sequence[EpisodeRow]) -> ComparedRun:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
@@ -57,21 +58,26 @@ def installed(package: str) -> str | None:
 
 
 def packages_of(catalog: Catalog) -> Iterator[DoctorItem]:
-    """Of the nodesets that run under our own interpreter and need nothing but packages: looked for, and not
-    imported, as that takes long."""
+    """Of the nodesets that run under our own interpreter and need nothing but packages and conditions: looked
+    for, and not imported, as that takes long."""
     plain = [
         found
         for _, found in sorted(catalog.nodesets.items())
-        if found.packages and not found.has_requirements and not found.server_python
+        if (found.packages or found.conditions) and not found.has_requirements and not found.server_python
     ]
     absent = absent_packages((found, found.packages) for found in plain)
     for nodeset in plain:
         name = f"needs of {nodeset.name}"
-        missing = [package for found, package in absent if found is nodeset]
-        for package in missing:
-            yield DoctorItem(
-                name=name, state="warning", detail=f"{package.told}: not installed", remedy=package.remedy
-            )
+        environment = {**os.environ, **nodeset.env}
+        conditions = [one for one in nodeset.conditions if one.wanted_in(environment)]
+        lacking = [package for found, package in absent if found is nodeset]
+        missing = [(f"{package.told}: not installed", package.remedy) for package in lacking]
+        missing += [
+            (f"{one.told}: {wrong}", one.remedy) for one in conditions if (wrong := one.wrong(environment))
+        ]
+        for detail, remedy in missing:
+            yield DoctorItem(name=name, state="warning", detail=detail, remedy=remedy)
         if not missing:
-            there = ", ".join(package.told for package in nodeset.packages)
+            told = [*(one.told for one in nodeset.packages), *(one.told for one in conditions)]
+            there = ", ".join(told)
             yield DoctorItem(name=name, state="ok", detail=f"{sys.executable}: {there}")

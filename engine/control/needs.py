@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from engine.components.catalog import Catalog, NodesetManifest, nodeset_of
 from engine.components.checking import needed_nodesets
 from engine.components.packages import absent_packages
-from engine.components.requirements import Package, Program
-from engine.control.reports import Missing
+from engine.components.requirements import Condition, Package, Program
+from engine.control.reports import Missing, MissingKind
 from engine.graph.expand import expand
 from engine.graph.model import Graph, Problem
 from engine.graph.names import near, node_name
 from engine.models.profiles import asked_for
 
-_Needed = TypeVar("_Needed", Package, Program)
+_Needed = TypeVar("_Needed", Package, Program, Condition)
 
 
 def unmet_needs(
@@ -26,19 +26,17 @@ def unmet_needs(
     """(What is missing, the problems that say no more than that, the other problems).
 
     ``selected``: what the episodes select, where that is known. A nodeset whose interpreter or image is not
-    here counts as missing, and so do the packages that its interpreter lacks, and the programs that are not
-    on its PATH. A tool that an installed nodeset does not have is another problem, too: graph and nodeset do
-    not fit.
+    here counts as missing, and so do the packages that its interpreter lacks, the programs that are not on
+    its PATH, and the conditions that do not hold. A tool that an installed nodeset does not have is another
+    problem, too: graph and nodeset do not fit.
     """
     missing: dict[tuple[str, str], Missing] = {}
     said: list[Problem] = []
     by_place = {(problem.code, problem.where): problem for problem in problems}
 
-    def miss(
-        kind: Literal["nodeset", "tool", "profile", "package", "program"], name: str, wanted: str, remedy: str
-    ) -> None:
+    def miss(kind: MissingKind, name: str, wanted: str, remedy: str) -> None:
         # Of a package, each interpreter that lacks it.
-        place = remedy if kind in ("package", "program") else ""
+        place = remedy if kind in ("package", "program", "condition") else ""
         found = missing.setdefault((kind, name + place), Missing(kind=kind, name=name, remedy=remedy))
         found.wanted += [wanted] if wanted not in found.wanted else []
 
@@ -73,12 +71,18 @@ def unmet_needs(
         told = f"needs {package.name}, which {python} lacks"
         said.append(Problem("no-package", f"nodeset {found.name!r}", told, package.remedy))
     for found in startable:
-        path = {**os.environ, **found.env}.get("PATH")
+        environment = {**os.environ, **found.env}
+        path = environment.get("PATH")
         for program in _needed(found.programs, graph, found, selected):
             if program.found(path) is None:
                 miss("program", program.name, found.name, f"it is not on the PATH: {program.remedy}")
                 told = f"needs {program.name}, which is not on the PATH"
                 said.append(Problem("no-program", f"nodeset {found.name!r}", told, program.remedy))
+        for condition in _needed(found.conditions, graph, found, selected):
+            if wrong := condition.wrong(environment, found.server_python):
+                miss("condition", condition.what, found.name, f"{wrong}: {condition.remedy}")
+                told = f"needs {condition.what}, and {wrong}"
+                said.append(Problem("no-condition", f"nodeset {found.name!r}", told, condition.remedy))
     return list(missing.values()), said, [problem for problem in problems if problem not in said]
 
 
@@ -88,12 +92,13 @@ def _needed(
     manifest: NodesetManifest,
     selected: Sequence[Mapping[str, Any]],
 ) -> Iterator[_Needed]:
-    """Those of the packages or programs that the nodeset needs to play the graph, for any of the episodes."""
+    """Those of its packages, programs or conditions that the nodeset needs, for any of the episodes."""
     configs: dict[str, object] = {}
     for node in expand(graph).graph.nodes:
         if tool := manifest.tools.get(node.type):
             configs.update({**tool.default_config, **node.config})
+    environment = {**os.environ, **manifest.env}
     episodes = selected if manifest.panel is not None and selected else [{}]
     for need in all_needs:
-        if any(need.wanted_by({**configs, **own}) for own in episodes):
+        if any(need.wanted_by({**configs, **own}, environment) for own in episodes):
             yield need

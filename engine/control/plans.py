@@ -59,8 +59,9 @@ def plan_run(root: Path, request: StartRequest) -> RunPlan:
     except NotFoundError as error:
         problems.append(Problem("no-such-graph", "graph", str(error)))
         raise RefusedError(problems) from None
-    # A cluster's nodes may have programs by `setup` that this machine has not.
-    problems += [one for one in prepared.errors if not (request.on and one.code == "no-program")]
+    # A cluster's nodes may have programs by `setup`, and cards, that this machine has not.
+    there = ("no-program", "no-condition") if request.on else ()
+    problems += [one for one in prepared.errors if one.code not in there]
     problems += [*checking.workspace_hooks(root, request.sources)[1]]
     scoring, unfit = _scoring(root, request, prepared.source)
     problems += [*unfit, *out_of_reach(root, scoring, request.caller_secrets)]

@@ -126,14 +126,18 @@ class NodesetUse(msgspec.Struct, kw_only=True):
     determinism: Determinism
 
 
+MissingKind = Literal["nodeset", "tool", "profile", "package", "program", "condition"]
+
+
 class Missing(msgspec.Struct, kw_only=True):
     """Something that a graph needs and that is not installed. name: of a profile, "" for the active one.
 
     wanted: the node types that a nodeset would provide; the nodes that ask for a tool or a profile; the
-    nodesets whose interpreter lacks a package, or that start a program.
+    nodesets whose interpreter lacks a package, that start a program, or that need a
+    condition to hold.
     """
 
-    kind: Literal["nodeset", "tool", "profile", "package", "program"]
+    kind: MissingKind
     name: str
     wanted: list[str] = []
     remedy: str = ""

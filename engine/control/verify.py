@@ -10,6 +10,7 @@ import msgspec
 
 from engine.control.differences import Rows, first_difference
 from engine.control.reports import StartRequest, VerifiedRun, VerifyReport
+from engine.control.version_notes import version_notes
 from engine.store.environment_record import EnvironmentRecord
 from engine.store.records import Determinism
 from engine.store.rundir import RunDir, RunDirError
@@ -99,6 +100,7 @@ def _notes(rows: Sequence[Rows], environments: Sequence[EnvironmentRecord]) -> l
             notes.append(f"run {found.run.run_id}: the box failed episodes {indices}; they were not compared")
     for mine, other in pairwise(environments):
         notes += _regime_notes(mine, other)
+    notes += version_notes(environments)
     weak = {record.name: record.determinism for e in environments for record in e.nodesets}
     notes += [
         f"{name} declares determinism {label}" for name, label in sorted(weak.items()) if label != "exact"

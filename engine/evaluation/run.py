@@ -45,7 +45,7 @@ from engine.scoring.scored import Means
 from engine.scoring.spec import ScoringError
 from engine.statistics.stopping import UntilWidth
 from engine.store.disk import advice, box_failure
-from engine.store.environment_record import BatchedRecord
+from engine.store.environment_record import EnvironmentRecord
 from engine.store.episode_folders import folder_names
 from engine.store.fence import Fence, FencedError
 from engine.store.keys import Keys
@@ -192,20 +192,20 @@ class Run:
         self._chat = loaded.chat
         opened = await asyncio.to_thread(open_means, self._run, self._spec, loaded.chat, loaded.keys)
         self._means, self._keys = opened
-        before = self._regimes_before()
+        before = self._environment_before()
         self._hosts = Hosts(self._run.run_id, self._folder / "hosts", urls, self._keys)
         if job.kind == "play":
             self._gate = PlayGate(self._first_worker, lambda: self.stop("cancelled", None))
             address = PlayAddress(socket=str(await self._gate.open(self._hosts.sockets)))
             await self._recorder.write(self._run.control, address)
         self._recorder.show(activity="starting " + ", ".join(loaded.nodesets))
-        await self._hosts.start(loaded.nodesets, before)
+        await self._hosts.start(loaded.nodesets, before.batched)
         asked = {"dataset": self._request.dataset, "split": self._request.split, **self._request.selectors}
         told = {name: value for name, value in asked.items() if value != ""}
         metadata = await self._hosts.metadata(loaded.env, told)
         self._summary.config.split = choose_split(self._request.split, loaded.plan.graph.eval_split, metadata)
         planned = plan_request(self._request, self._summary.config.split, metadata)
-        await self._write_environment(self._hosts, loaded.chat)
+        await self._write_environment(self._hosts, loaded.chat, before)
         names = folder_names((e.index, task_of(dict(e.selectors)), e.repeat) for e in planned)
         listed = [(e, self._run.episodes / name) for e, name in zip(planned, names, strict=True)]
         parts = cut_chunks(len(listed), self._shards, self._hosts.together)
@@ -280,19 +280,20 @@ class Run:
     def _first_worker(self) -> WorkerProgress | None:
         return next(iter(self._recorder.progress.workers), None)
 
-    def _regimes_before(self) -> list[BatchedRecord]:
-        """Those under which an earlier attempt has left rows."""
-        if not self._run.episode_rows.exists():
-            return []
-        with suppress(RunDirError):
-            return self._run.read_environment().batched
-        return []
+    def _environment_before(self) -> EnvironmentRecord:
+        """That in which an earlier attempt has left rows; an empty one where there are none."""
+        if self._run.episode_rows.exists():
+            with suppress(RunDirError):
+                return self._run.read_environment()
+        return EnvironmentRecord(run_id=self._run.run_id)
 
-    async def _write_environment(self, hosts: Hosts, chat: ChatClient) -> None:
+    async def _write_environment(self, hosts: Hosts, chat: ChatClient, before: EnvironmentRecord) -> None:
         nodesets = [nodeset_record(slot) for slot in hosts.all_of_first().values()]
         batched = [record for slot in hosts.shared.values() for record in batched_records(slot)]
         models = model_records(chat)
         described = await asyncio.to_thread(describe, self._run, self._spec, nodesets, batched, models)
+        for record in described.keep_other_versions(before):
+            log.warning("an earlier attempt had %s with other versions: see environment.json", record.name)
         await self._recorder.write(self._run.environment, described)
 
     def _listen(self) -> None:

@@ -142,7 +142,7 @@ def post_mortem(failure: HostFailure, host: Server | None) -> dict[str, Any]:
     return {
         "nodeset": failure.nodeset,
         "call": failure.call,
-        "cause": host.exit_cause() if host is not None else "",
+        "cause": failure.cause or (host.exit_cause() if host is not None else ""),
         "stderr_tail": host.tail(TAIL_LINES) if host is not None else [],
         "detail": failure.detail,
     }

@@ -50,15 +50,16 @@ class RemoteError(msgspec.Struct):
     message: str
     trace: str = ""
     kind: str = "raised"
+    cause: str = ""
 
     def exception(
-        self, inner_log: list[dict[str, Any]] | None = None
+        self, inner_log: list[dict[str, Any]] | None = None, nodeset: str = "", call: str = ""
     ) -> StopExecution | OutsideFailure | WrongChoice | NodeRaised:
         """The same, to be raised here."""
         if self.kind == "stop":
             return StopExecution(self.message)
         if self.kind in ("infra", "unfit"):
-            return OutsideFailure(self.message)
+            return OutsideFailure(self.message, nodeset, call, cause=self.cause)
         if self.kind == "config":
             return WrongChoice(self.message)
         return NodeRaised(f"{self.type}: {self.message}", self.trace, inner_log)
@@ -276,7 +277,9 @@ class HostClient:
             return self._decoded(_anything, data, path)
         error = self._decoded(_failure, data, path).error
         raise (
-            self._failed(SimulatorFailed, error.message, path) if error.kind == "unfit" else error.exception()
+            self._failed(SimulatorFailed, error.message, path)
+            if error.kind == "unfit"
+            else error.exception(None, self.name, path)
         )
 
     async def _exchange(

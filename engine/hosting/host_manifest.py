@@ -13,6 +13,7 @@ import msgspec
 import numpy
 
 from engine.components.bases import BaseCanvasNode, BaseNodeSet, parallelism_of
+from engine.components.versions import installed_versions
 
 PROTOCOL = "evaltower"
 """By this a client tells our hosts from AgentCanvas's servers, which say nothing of the kind."""
@@ -20,9 +21,14 @@ VERSION = "1.0"
 
 
 def manifest(
-    nodeset: BaseNodeSet, tools: Mapping[str, BaseCanvasNode], source_hash: str, batching: Mapping[str, Any]
+    nodeset: BaseNodeSet,
+    tools: Mapping[str, BaseCanvasNode],
+    source_hash: str,
+    versions: Mapping[str, str],
+    batching: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """``batching``: how each batched tool was found to run."""
+    """``versions``: of this process, as of :func:`versions_here`. ``batching``: how each batched tool was
+    found to run."""
     return {
         "name": nodeset.name,
         "version": VERSION,
@@ -35,13 +41,19 @@ def manifest(
         "source_hash": source_hash,
         "pid": os.getpid(),
         "executable": sys.executable,
-        "versions": {
-            "python": platform.python_version(),
-            "aiohttp": aiohttp.__version__,
-            "msgspec": msgspec.__version__,
-            "numpy": numpy.__version__,
-        },
+        "versions": versions,
         "batching": batching,
+    }
+
+
+def versions_here(nodeset: BaseNodeSet) -> dict[str, str]:
+    """Package → version: the host's own, and of the nodeset's declared packages all that are installed."""
+    return {
+        "python": platform.python_version(),
+        "aiohttp": aiohttp.__version__,
+        "msgspec": msgspec.__version__,
+        "numpy": numpy.__version__,
+        **installed_versions(nodeset.packages),
     }
 
 

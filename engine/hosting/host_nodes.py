@@ -21,7 +21,7 @@ from engine.components.firelist import FireList, aggregate_with, checked_outputs
 from engine.components.loading import load_nodeset, source_hash
 from engine.hosting.forward import BadOutput
 from engine.hosting.host_batchers import Batchers
-from engine.hosting.host_manifest import manifest
+from engine.hosting.host_manifest import manifest, versions_here
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ class HostedNodeset:
 
     def __init__(self, nodeset: BaseNodeSet, source_hash: str = "") -> None:
         self.nodeset = nodeset
-        self._source_hash = source_hash
+        self._source_hash, self._versions = source_hash, versions_here(nodeset)
         self.panel: BaseEnvPanel | None = nodeset.env_panel() if nodeset.env_panel else None
         if self.panel is not None:
             self.panel._context = {"mode": "local", "nodeset_name": nodeset.name, "nodeset": nodeset}
@@ -192,7 +192,8 @@ class HostedNodeset:
 
     def manifest(self) -> dict[str, Any]:
         """What runs here, and how its batched tools were found to run."""
-        return manifest(self.nodeset, self.tools, self._source_hash, self.batchers.records())
+        batching = self.batchers.records()
+        return manifest(self.nodeset, self.tools, self._source_hash, self._versions, batching)
 
 
 def describe(error: Exception) -> dict[str, str]:
@@ -205,7 +206,8 @@ def describe(error: Exception) -> dict[str, str]:
         return {"kind": "bad_output", "type": "BadOutput", "message": str(error), "trace": ""}
     if isinstance(error, HostFailure):
         kind = "unfit" if isinstance(error, SimulatorFailed) else "infra"
-        return {"kind": kind, "type": type(error).__name__, "message": str(error), "trace": ""}
+        told = {"kind": kind, "type": type(error).__name__, "message": str(error), "trace": ""}
+        return {**told, "cause": error.cause}
     if isinstance(error, WrongChoice):
         return {"kind": "config", "type": "WrongChoice", "message": _text(error), "trace": ""}
     trace = "".join(traceback.format_exception(type(error), error, error.__traceback__))

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar, NamedTuple
 
-from engine.components.errors import HostFailure, HostStartFailed
+from engine.components.errors import HostFailure, HostStartFailed, how_it_ended
 from engine.hosting.client import End, HostClient
 from engine.hosting.host_token import TOKEN_VARIABLE
 from engine.hosting.main_memory import Room
@@ -244,9 +244,7 @@ class HostProcess:
         code = self.returncode
         if self._killed_because is not None and code in (None, -signal.SIGKILL):
             return f"killed: {self._killed_because}"
-        if code is None:
-            return ""
-        return f"exit code {code}" if code >= 0 else f"signal {_signal_name(-code)} ({-code})"
+        return "" if code is None else how_it_ended(code)
 
     def tail(self, lines: int) -> list[str]:
         """The last lines that it wrote to stdout or stderr, since this start."""
@@ -320,10 +318,3 @@ def _socket_in(folder: Path) -> Path:
 
 def _secret(spec: HostSpec) -> dict[str, str]:
     return {TOKEN_VARIABLE: spec.token} if spec.token else {}
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return "unknown"

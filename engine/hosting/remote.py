@@ -44,7 +44,7 @@ class RemoteHandler:
         for signal in reply.signals:
             request.containers.signal(signal["signal"])
         if reply.error is not None:
-            raise reply.error.exception(reply.inner_log)
+            raise reply.error.exception(reply.inner_log, self._client.name, request.node_type)
         result = FiringResult(
             outputs=reply.outputs or {},
             inner_log=reply.inner_log,

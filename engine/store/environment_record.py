@@ -10,7 +10,8 @@ from engine.store.records import Determinism
 
 
 class NodesetRecord(msgspec.Struct, kw_only=True):
-    """A nodeset as it ran. python: the interpreter of its process. versions: package → version there.
+    """A nodeset as it ran. python: the interpreter of its process. versions: package → version there, of what
+    hosts it and of the packages that it declares.
 
     url: where it was borrowed; empty for a process of the run's own.
     """
@@ -54,7 +55,8 @@ class ModelRecord(msgspec.Struct, kw_only=True):
 class EnvironmentRecord(msgspec.Struct, kw_only=True):
     """environment.json: what produced the numbers. determinism: the weakest label of nodesets and models.
 
-    versions: package → version of the run process. command: a shell line that runs it again.
+    versions: package → version of the run process. command: a shell line that runs it again. nodesets: one
+    stands here twice where attempts or parts of the run had it with other versions.
     """
 
     run_id: str
@@ -68,3 +70,11 @@ class EnvironmentRecord(msgspec.Struct, kw_only=True):
     nodesets: list[NodesetRecord] = []
     batched: list[BatchedRecord] = []
     models: list[ModelRecord] = []
+
+    def keep_other_versions(self, part: EnvironmentRecord) -> list[NodesetRecord]:
+        """Add the nodesets that another part of the run, or an earlier attempt, had with other versions;
+        which those are."""
+        seen = [(record.name, record.versions) for record in self.nodesets]
+        added = [record for record in part.nodesets if (record.name, record.versions) not in seen]
+        self.nodesets += added
+        return added

@@ -32,7 +32,11 @@ class EnvBrowserGym(StageNodeSet):
     metrics = ("success", "return", "length")
 
     packages = tuple(
-        Package((name,), "pip install browsergym-core browsergym-miniwob miniwob")
+        Package(
+            (name,),
+            "pip install browsergym-core browsergym-miniwob miniwob",
+            stands_on=("browsergym-core", "playwright", "gymnasium"),
+        )
         for name in ("browsergym.miniwob", "miniwob")
     )
     programs = (CHROMIUM,)

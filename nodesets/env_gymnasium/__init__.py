@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.components import BaseCanvasNode, BaseNodeSet, Package, conda_env_python, extra
+from engine.components.drawing import mujoco_draws
 
 from .agents import BabyAIBotAction, OptimalAction, RandomAction
 from .describe import Describe
@@ -24,14 +25,14 @@ EPISODES = 1000
 _PYTHON = "EVALTOWER_GYM_PYTHON"
 _MUJOCO = "(Ant|HalfCheetah|Hopper|Humanoid|Inverted|Pusher|Reacher|Swimmer|Walker2d)[A-Za-z]*-v[45]"
 PACKAGES = tuple(
-    Package(modules, extra(brought_by, _PYTHON), {"env_id": ids}, only_for)
-    for modules, brought_by, ids, only_for in (
+    Package(modules, extra(brought_by, _PYTHON), {"env_id": ids}, only_for, stands_on=tuple(more))
+    for modules, brought_by, ids, only_for, *more in (
         (("gymnasium", "gym"), "gym", "[^:]*", "registered ids"),
         (("minigrid",), "gym", "(BabyAI|MiniGrid)-.*", "MiniGrid and BabyAI"),
         (("mujoco",), "simulators", _MUJOCO, "MuJoCo's tasks"),
         (("Box2D",), "simulators", "(LunarLander|BipedalWalker|CarRacing).*", "Box2D's tasks"),
         (("ale_py",), "simulators", "ALE/.*", "Atari"),
-        (("miniworld",), "simulators", "MiniWorld-.*", "MiniWorld"),
+        (("miniworld",), "simulators", "MiniWorld-.*", "MiniWorld", "pyglet"),
     )
 )
 
@@ -47,6 +48,7 @@ class EnvGymnasium(BaseNodeSet):
     parallelism = "replicated"
     server_python = conda_env_python("evaltower-gym", _PYTHON)
     packages = PACKAGES
+    conditions = mujoco_draws({"env_id": _MUJOCO}, "MuJoCo's tasks")
     expected_vram_mb = 0
     # Between BabyAI's 50 and the 250 to 320 of what draws in 3D.
     expected_ram_mb = 300

@@ -8,6 +8,8 @@ from typing import Any, Dict, Tuple
 
 import numpy as np
 
+from engine.components import WrongChoice
+
 from .making import Maker, offers, reset_takes_seed, seed_method
 from .values import image, number, plain
 
@@ -65,14 +67,17 @@ class Adapter:
         return plain(observation), number(reward, f"{self._name}: the reward"), terminated, truncated, info
 
     def render(self) -> np.ndarray:
-        """The present frame, (H, W, 3) uint8 RGB; TypeError where the environment gives none."""
+        """The present frame, (H, W, 3) uint8 RGB; WrongChoice where the environment gives none."""
         render = getattr(self.env, "render", None)
         if render is None:
-            raise TypeError(f"{self._name} has no render(): run it with frames=none")
+            raise WrongChoice(f"{self._name} has no render(): run it with frames=none")
         frame = render(mode="rgb_array") if offers(render, "mode") else render()
         if frame is None:
-            raise TypeError(f"{self._name}: render() gave no frame; was it made with frames=render?")
-        return image(frame)
+            raise WrongChoice(f"{self._name}: render() gave no frame; was it made with frames=render?")
+        try:
+            return image(frame)
+        except TypeError as error:
+            raise WrongChoice(f"{self._name}: {error}: run it with frames=none") from error
 
     def step_limit(self) -> int | None:
         """The steps after which the environment itself ends an episode, known after reset; None: no limit.

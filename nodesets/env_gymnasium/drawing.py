@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Mapping
+import json
+from contextlib import contextmanager
+from typing import Any, Iterator, Mapping
 
 from engine.components import WrongChoice
-from engine.components.drawing import draw_plainly
+from engine.components.drawing import draw_plainly, drawing_explained
 
 SIDE = 240
 """Pixels of a frame of MuJoCo's; its own 480 take a processor three times as long."""
@@ -37,3 +39,22 @@ def prepare(env: Any, asked: Mapping[str, Any]) -> None:
         raise WrongChoice(f"selector env_kwargs: camera_id is {number!r}; it takes -1 to {model.ncam - 1}")
     if "track" in names and not {"camera_id", "camera_name"} & asked.keys():
         renderer.camera_id = names.index("track")
+
+
+@contextmanager
+def first_frame(env_id: str, asked: Mapping[str, Any]) -> Iterator[None]:
+    """Around the drawing of an episode's first: WrongChoice where what frames are drawn with is not there, or
+    where the arguments that were ``asked`` for may be to blame."""
+    try:
+        with drawing_explained(frames=True):
+            yield
+    except WrongChoice:
+        raise
+    except ImportError as error:
+        raise WrongChoice(f"{env_id} cannot draw frames: {error}: run it with frames=none") from error
+    except Exception as error:
+        if not asked or isinstance(error, (OSError, MemoryError)):
+            raise
+        chosen = f"selector env_kwargs is {json.dumps(dict(asked), default=str)}"
+        told = " ".join(f"{type(error).__name__}: {error}".split())
+        raise WrongChoice(f"{chosen}: {env_id} draws no frame with that: {told}") from error

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Any, Callable, Iterator, Mapping
 
 from engine.components import WrongChoice
-from engine.components.drawing import draw_without_screen
+from engine.components.drawing import draw_without_screen, drawing_explained
 
 from .drawing import frame_size, prepare
 
@@ -33,10 +33,11 @@ class Maker:
         self._kwargs, self._asked = dict(env_kwargs), bool(env_kwargs)
         self._draws = frames == "render"
         draw_without_screen(self._draws)
-        if _ENTRY.fullmatch(env_id):
-            self._make = self._creator = _load(env_id)
-        else:
-            self._make, self._creator = _registered(env_id)
+        with drawing_explained(self._draws):
+            if _ENTRY.fullmatch(env_id):
+                self._make = self._creator = _load(env_id)
+            else:
+                self._make, self._creator = _registered(env_id)
         if self._draws and offers(self._creator, "render_mode"):
             self._kwargs = {"render_mode": "rgb_array", **frame_size(self._creator), **self._kwargs}
 
@@ -48,7 +49,7 @@ class Maker:
     def make(self, seed: int | None = None) -> Any:
         """A new environment; ``seed`` is for its constructor, where ``takes_seed``."""
         own = {} if seed is None else {"seed": seed}
-        with _choices_blamed(self.env_id, self._asked):
+        with _choices_blamed(self.env_id, self._asked), drawing_explained(self._draws):
             env = self._make(**self._kwargs, **own)
         if self._draws:
             prepare(env, self._kwargs)
@@ -120,7 +121,8 @@ def _choices_blamed(env_id: str, arguments: bool = False) -> Iterator[None]:
         of_the_library = type(error).__module__ in ("gymnasium.error", "gym.error")
         if not (of_the_library or (arguments and isinstance(error, _MISFITS))):
             raise
-        raise WrongChoice(f"{env_id}: {type(error).__name__}: {error}") from error
+        blamed = "" if of_the_library else "selector env_kwargs: "
+        raise WrongChoice(f"{blamed}{env_id}: {type(error).__name__}: {error}") from error
 
 
 def _library(env_id: str) -> Any:

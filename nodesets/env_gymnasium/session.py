@@ -9,6 +9,7 @@ import numpy as np
 
 from .adapter import Adapter
 from .choice import Choice
+from .drawing import first_frame
 from .making import Maker
 from .values import to_action
 
@@ -31,6 +32,9 @@ class Episode:
         self.truncated = False
         self.last_action: Any = None
         self.agents: dict[str, Any] = {}
+        self._frame: np.ndarray | None = None
+        with first_frame(choice.env_id, choice.env_kwargs):
+            self._draw()
 
     @property
     def done(self) -> bool:
@@ -47,11 +51,16 @@ class Episode:
         self.last_action = action
         self.steps += 1
         self.total += reward
+        self._draw()
         return reward
 
     def frame(self) -> np.ndarray | None:
         """The present frame where frames were asked for, (H, W, 3) uint8 RGB."""
-        return self.adapter.render() if self.choice.frames == "render" else None
+        return self._frame
+
+    def _draw(self) -> None:
+        if self.choice.frames == "render":
+            self._frame = self.adapter.render()
 
     def metrics(self) -> dict[str, float]:
         """``return`` is the undiscounted sum of rewards, ``length`` the steps; the others are 0 or 1.

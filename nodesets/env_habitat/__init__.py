@@ -7,7 +7,7 @@ installation. Node types, ports and fields are those of AgentCanvas's nodeset of
 
 from __future__ import annotations
 
-from engine.components import EnvPanelField, Requirement, conda_env_python, needs_module
+from engine.components import EnvPanelField, conda_env_python
 from engine.components.navigation import NavigationStageNodeSet
 
 from .stage import HabitatStage
@@ -33,7 +33,3 @@ class EnvHabitat(NavigationStageNodeSet):
         EnvPanelField("split", "text", "Split", placeholder="val_unseen; RxR-CE: val_unseen_en"),
         EnvPanelField("overrides", "text", "Habitat's settings", placeholder="KEY=VALUE; …", optional=True),
     )
-
-    def requirements(self) -> list[Requirement]:
-        simulator = "conda install -c aihabitat -c conda-forge habitat-sim headless"
-        return [needs_module("habitat_sim", simulator), *super().requirements()]

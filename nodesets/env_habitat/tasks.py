@@ -25,8 +25,12 @@ TASKS = {
 }
 """(file of settings, splits). VLN-CE's lie in its checkout, the others in habitat's package."""
 PACKAGES = (
+    Package(("habitat_sim",), "conda install -c aihabitat -c conda-forge habitat-sim headless"),
     Package(
-        ("habitat",), "pip install -e habitat-lab, of habitat_sim's version (VLN-CE: both 0.1.7)", beside=ROOT
+        ("habitat",),
+        "pip install -e habitat-lab, of habitat_sim's version (VLN-CE: both 0.1.7)",
+        beside=ROOT,
+        stands_on=("habitat-lab", "gym"),
     ),
     Package(
         ("habitat_extensions",),

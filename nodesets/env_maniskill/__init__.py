@@ -45,7 +45,13 @@ class EnvManiSkill(StageNodeSet):
     )
     metrics = ("success", "return", "length")
 
-    packages = (Package(("mani_skill",), "pip install torch, then mani-skill"),)
+    packages = (
+        Package(
+            ("mani_skill",),
+            "pip install torch, then mani-skill",
+            stands_on=("sapien", "torch", "gymnasium", "mplib"),
+        ),
+    )
 
     def requirements(self) -> list[Requirement]:
         needs = super().requirements()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from engine.components import EnvPanelField, StageNodeSet, conda_env_python
+from engine.components.drawing import mujoco_draws
 
 from .tasks import TASKS
 from .tools import TOOLS
@@ -16,6 +17,7 @@ class EnvMetaWorld(StageNodeSet):
     description = "Meta-World v3: 50 manipulation tasks (MT1, MT50), scripted and random policies"
     server_python = conda_env_python("evaltower-metaworld", "EVALTOWER_METAWORLD_PYTHON")
     packages = (METAWORLD,)
+    conditions = mujoco_draws({})
     expected_ram_mb = 400  # 210 to 280 without frames
     recycle_above_mb = 1024  # what closed environments leave behind comes and goes, some tens of MB
     stage_class, tool_classes, metrics = Bench, TOOLS, METRICS

@@ -9,14 +9,7 @@ the limit, and takes the last step's.
 
 from __future__ import annotations
 
-from engine.components import (
-    EnvPanelField,
-    Package,
-    Requirement,
-    StageNodeSet,
-    conda_env_python,
-    needs_path,
-)
+from engine.components import Condition, EnvPanelField, Package, StageNodeSet, conda_env_python
 
 from .stage import SPLITS, SimplerStage
 from .tools import TOOLS
@@ -45,9 +38,9 @@ class EnvSimpler(StageNodeSet):
             ("simpler_env",),
             "git clone --recurse-submodules https://github.com/simpler-env/SimplerEnv, then pip install "
             "'numpy<2' -e ManiSkill2_real2sim -e .",
+            stands_on=("mani_skill2_real2sim", "sapien", "gymnasium"),
         ),
     )
-
-    def requirements(self) -> list[Requirement]:
-        card = needs_path("an NVIDIA card", "/dev/nvidiactl", "SAPIEN 2 renders on one, and on nothing else")
-        return [*super().requirements(), card]
+    conditions = (
+        Condition("an NVIDIA card", "SAPIEN 2 renders on one, and on nothing else", path="/dev/nvidiactl"),
+    )

@@ -16,7 +16,7 @@ from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import Any, Iterator, NoReturn
 
-from engine.components import OutsideFailure, Program, blaming, one_of
+from engine.components import OutsideFailure, Program, blaming, how_it_ended, one_of
 
 OF_SCIENCEWORLD = {"task_id": r"scienceworld/.*"}
 _JRE = "apt-get install --no-install-recommends default-jre-headless"
@@ -198,6 +198,7 @@ def _java(laboratory: Any) -> Iterator[None]:
         raise
     except Exception as error:
         with suppress(TimeoutExpired):
-            code = laboratory._gateway.java_process.wait(2.0)
-            raise OutsideFailure(f"ScienceWorld's Java ended in an episode, exit code {code}") from error
+            cause = how_it_ended(laboratory._gateway.java_process.wait(2.0))
+            told = f"ScienceWorld's Java ended in an episode, {cause}"
+            raise OutsideFailure(told, cause=cause) from error
         raise

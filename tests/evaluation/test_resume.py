@@ -8,9 +8,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 from engine.evaluation.resuming import reopened_summary
+from engine.store.atomic import write_json
 from engine.store.jsonl import read_records
 from engine.store.records import EpisodeRow
 from engine.store.rundir import RunDir
@@ -65,6 +67,18 @@ def assert_recorded_once(run: RunDir) -> None:
     """No row was replaced: what had its row was not recorded again."""
     rows = list(read_records(run.episode_rows, EpisodeRow))
     assert len(rows) == len({row.identity for row in rows})
+
+
+def test_versions_that_changed_before_it_went_on_stay_on_record(root: Path) -> None:
+    run = write_run(root, DIARY, episode_count=4, selectors=PAUSE)
+    killed_after(run, 1)
+    before = run.read_environment()
+    before.nodesets[0].versions["numpy"] = "0.1"
+    write_json(run.environment, before)
+    resumed(run)
+    now, earlier = run.read_environment().nodesets
+    assert (now.name, earlier) == (earlier.name, before.nodesets[0])
+    assert now.versions["numpy"] == numpy.__version__
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from engine.components.errors import (
     WrongChoice,
 )
 from engine.components.firing import FiringRequest
+from engine.evaluation.slots import post_mortem
 from engine.hosting.remote import RemoteHandler
 from tests.hosting.helpers import Host
 
@@ -81,6 +82,9 @@ async def test_a_node_may_say_that_what_it_relies_on_failed_and_its_process_goes
     with pytest.raises(OutsideFailure, match=r"^the server of it is away$") as caught:
         await handler.fire(request({"what": "lost its server"}))
     assert caught.value.termination == "exception"
+    known = post_mortem(caught.value, None)
+    assert (known["nodeset"], known["cause"]) == ("zoo", "exit code 3")
+    assert known["call"].startswith("zoo__")
     assert (await handler.fire(request({"what": "echo", "value": 1}))).outputs == {"value": 1}
 
 

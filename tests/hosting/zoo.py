@@ -190,7 +190,7 @@ class Do(BaseCanvasNode):
         raise StopExecution("seen enough")
 
     async def lost_its_server(self, inputs, ctx):
-        raise OutsideFailure("the server of it is away")
+        raise OutsideFailure("the server of it is away", cause="exit code 3")
 
     async def cannot_play_that(self, inputs, ctx):
         raise WrongChoice("colour is 'x'; it takes red or blue")

@@ -252,3 +252,19 @@ class Namespace:
     @staticmethod
     def build(length: int) -> NewApi:
         return NewApi(length)
+
+
+class Drawn(NewApi):
+    """Its frames are as wide as it is told."""
+
+    def __init__(self, width: int = 5, render_mode: str | None = None) -> None:
+        super().__init__()
+        self.width = width
+
+    def render(self) -> np.ndarray:
+        return np.zeros((4, self.width, 3), np.uint8)
+
+
+class DrawnWrongly(NewApi):
+    def render(self) -> np.ndarray:
+        raise RuntimeError("no GPU")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.components import SimulatorFailed, WrongChoice
 from tests.nodesets.gym_fakes import LAST
 from tests.nodesets.gym_player import FAKES, Player
 
@@ -170,11 +171,32 @@ async def test_frames_on_request_of_new_and_old_render(player: Player) -> None:
     assert (await player.fire("reset"))["rgb"].shape == (4, 5, 3)
     await player.choose(env_id=FAKES + "NewApi")
     assert "rgb" not in await player.fire("reset")
-    with pytest.raises(TypeError, match="was it made with frames=render"):
+    with pytest.raises(WrongChoice, match="was it made with frames=render"):
         await player.fire("render", trigger=None)
-    await player.choose(env_id=FAKES + "Bare", frames="render")
-    with pytest.raises(TypeError, match=r"has no render\(\): run it with frames=none"):
-        await player.fire("reset")
+    answer = await player.choose(env_id=FAKES + "Bare", frames="render")
+    assert "has no render(): run it with frames=none" in answer["error"]
+
+
+async def test_what_was_asked_for_is_blamed_where_its_first_frame_cannot_be_drawn(player: Player) -> None:
+    chosen = {"env_id": FAKES + "Drawn", "frames": "render"}
+    assert (await player.choose(**chosen, env_kwargs={"width": 5}))["ok"]
+    assert (await player.fire("reset"))["rgb"].shape == (4, 5, 3)
+    answer = await player.choose(**chosen, env_kwargs={"width": -5})
+    assert answer["error"] == (
+        f'selector env_kwargs is {{"width": -5}}: {FAKES}Drawn draws no frame with that:'
+        " ValueError: negative dimensions are not allowed"
+    )
+    answer = await player.choose(env_id=FAKES + "Drawn", env_kwargs={"width": -5})
+    assert answer["ok"]
+    with pytest.raises(SimulatorFailed, match="RuntimeError: no GPU"):
+        await player.choose(env_id=FAKES + "DrawnWrongly", frames="render")
+
+
+async def test_a_graph_that_asks_for_it_is_told_likewise(player: Player) -> None:
+    await player.choose(frames="render")
+    config = {"env_id": FAKES + "Drawn", "env_kwargs": {"width": -5}}
+    with pytest.raises(WrongChoice, match=r"env_kwargs is .*negative dimensions"):
+        await player.fire("reset", config)
 
 
 @pytest.mark.parametrize(

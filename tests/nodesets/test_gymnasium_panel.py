@@ -29,7 +29,10 @@ def player() -> Player:
         ({"env_seed": "four"}, "selector env_seed is 'four'; it takes a whole number"),
         ({"env_id": "no_such_package.envs:Env"}, "no_such_package.envs:Env needs no_such_package"),
         ({"env_id": FAKES + "Nothing"}, "has no 'Nothing'"),
-        ({"env_id": FAKES + "NewApi", "env_kwargs": '{"size": 3}'}, "NewApi: TypeError: .*'size'"),
+        (
+            {"env_id": FAKES + "NewApi", "env_kwargs": '{"size": 3}'},
+            "selector env_kwargs: .*NewApi: TypeError: .*'size'",
+        ),
     ],
 )
 async def test_what_cannot_be_played_is_said_in_one_line_and_the_next_is_played(

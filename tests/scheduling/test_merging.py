@@ -18,7 +18,7 @@ from engine.scheduling.launchers.slurm.merging import Merger
 from engine.statistics.folding import fold_rows
 from engine.store.atomic import write_json
 from engine.store.digest import result_digest
-from engine.store.environment_record import BatchedRecord, EnvironmentRecord
+from engine.store.environment_record import BatchedRecord, EnvironmentRecord, NodesetRecord
 from engine.store.jsonl import LineAppender, read_records
 from engine.store.pending import pending_summary
 from engine.store.records import EpisodeRow, Progress, RunStatus, WorkerProgress
@@ -183,13 +183,18 @@ def test_progress_is_that_of_all_and_the_environment_tells_what_ran_otherwise(ru
         write_json(shard.progress, progress)
         regimes = [BatchedRecord(nodeset="m", tool="t", regime=("free", "rows")[number])]
         regimes += [BatchedRecord(nodeset="m", tool="u", regime="free")]
-        write_json(shard.environment, EnvironmentRecord(run_id=run.run_id, batched=regimes))
+        nodesets = [NodesetRecord(name="e", versions={"mujoco": ("3.3.0", "4.0")[number]})]
+        nodesets += [NodesetRecord(name="f", versions={"numpy": "2.0"}, url=f"unix:{number}")]
+        told_of_it = EnvironmentRecord(run_id=run.run_id, nodesets=nodesets, batched=regimes)
+        write_json(shard.environment, told_of_it)
     merger(run).gather()
     progress = run.read_progress() or pytest.fail("none")
     assert [worker.worker_id for worker in progress.workers] == [0, 2]
     assert (progress.updated_at, progress.activity) == ("t1", "scoring")
     told = [(record.tool, record.regime) for record in run.read_environment().batched]
     assert told == [("t", "free"), ("u", "free"), ("t", "rows")]
+    versions = [(record.name, record.versions) for record in run.read_environment().nodesets]
+    assert versions == [("e", {"mujoco": "3.3.0"}), ("f", {"numpy": "2.0"}), ("e", {"mujoco": "4.0"})]
     summary = run.read_summary()
     assert (summary.started_at, summary.elapsed_sec) == ("2026-05-18T12:00", 11.0)
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -79,13 +82,40 @@ async def test_mujoco_is_drawn_lightly_by_the_camera_that_follows_and_moves_as_w
 
 
 @pytest.mark.parametrize(
+    ("value", "told"),
+    [("bogus", "and MUJOCO_GL is 'bogus'"), ("glfw", "and DISPLAY is not set"), ("", "'ok': True")],
+)
+@pytest.mark.parametrize(
+    "plays",
+    [
+        "from tests.nodesets.gym_player import Player; asked = Player().choose(env_id='Ant-v5', {frames})",
+        "from tests.simulators.player import Player; asked = Player('env_metaworld').choose({frames})",
+    ],
+    ids=["gymnasium", "metaworld"],
+)
+def test_a_mujoco_that_cannot_draw_says_what_it_lacks(plays: str, value: str, told: str) -> None:
+    begun = plays.format(frames="frames='render'")
+    script = f"import asyncio; {begun}; print(asyncio.run(asked))"
+    env = {**os.environ, "MUJOCO_GL": value, "DISPLAY": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=env, check=False
+    )
+    assert told in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
     ("asked", "told"),
     [
         ({"camera_name": "zzz"}, "selector env_kwargs: camera_name is 'zzz'; it takes track"),
         ({"camera_id": 7}, "selector env_kwargs: camera_id is 7; it takes -1 to 0"),
+        (
+            {"width": -5},
+            'selector env_kwargs is {"width": -5}: HalfCheetah-v5 draws no frame with that:'
+            " ValueError: negative dimensions are not allowed",
+        ),
     ],
 )
-async def test_a_camera_that_the_model_has_not_is_refused(asked: dict[str, Any], told: str) -> None:
+async def test_a_camera_or_a_size_that_cannot_be_drawn_is_refused(asked: dict[str, Any], told: str) -> None:
     player = Player()
     answer = await player.choose(env_id="HalfCheetah-v5", frames="render", env_kwargs=asked)
     assert answer == {"ok": False, "error": told}

@@ -114,8 +114,9 @@ async def test_a_java_that_has_ended_costs_no_more_than_the_episode_in_it(player
         process = player.nodeset.stage._laboratory._gateway.java_process
         process.kill()
         if tool:
-            with pytest.raises(OutsideFailure, match=r"Java ended in an episode, exit code -9"):
+            with pytest.raises(OutsideFailure, match="Java ended in an episode, signal SIGKILL") as told:
                 await player.fire(tool, **given)
+            assert told.value.cause == "signal SIGKILL (9)"
         else:
             process.wait(DEADLINE_SEC)
         assert await player.begin(seed=4, task_id=WORM) == first

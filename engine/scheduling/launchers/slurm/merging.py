@@ -181,12 +181,13 @@ class Merger:
             _replace(self._run.progress, merged, durable=False)
 
     def _write_environment(self) -> None:
-        """That of the first shard, with the tools that ran otherwise in others: their rows do not compare."""
+        """That of the first shard, with what ran otherwise in others: their rows do not compare."""
         parts = self._parts([shard.environment for shard in self._shards], EnvironmentRecord)
         if parts:
             merged, *others = parts
             for part in others:
                 merged.batched += [record for record in part.batched if record not in merged.batched]
+                merged.keep_other_versions(part)
             _replace(self._run.environment, merged)
 
     def _link_logs(self, *, ended: bool = False) -> None:
