@@ -88,7 +88,8 @@ class QueuePane(VirtualTable[QueueRow]):
         queue = snapshot.queue
         text = f" {len(queue.running)} running, {len(queue.queued)} waiting"
         paused = [(" paused", self.drawing.warn)] if queue.paused else []
-        return [(text, self.drawing.dim), *paused, *self.filter_pieces()]
+        old = [(" was", self.drawing.warn)] if snapshot.problem else []
+        return [*old, (text, self.drawing.dim), *paused, *self.filter_pieces()]
 
     def show(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot

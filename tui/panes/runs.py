@@ -43,9 +43,9 @@ class RunsPane(VirtualTable[RunReport]):
             Column("run", "run", 13, lambda run: run.run_id, text=lambda run: run.run_id[4:]),
             Column("name", "graph", 0, _name, text=_name if wide else _short_name, least=7),
             Column("status", "status", 9, self._status, drop=5),
-            Column("done", "done", 8, _share, text=_done, align="right", drop=1),
-            Column("left", "left", 6, self._left, text=self._left_text, align="right", drop=2),
-            Column("errors", "err", 3, _error_count, text=_errors, align="right", drop=4),
+            Column("done", "done", 8, _share, text=_done, align="right", drop=2),
+            Column("left", "left", 6, self._left, text=self._left_text, align="right", drop=4),
+            Column("errors", "err", 3, _error_count, text=_errors, align="right", drop=1),
             Column(
                 "result", "result", result[0], _mean, text=lambda run: self._result(run, result[1]), drop=3
             ),
