@@ -121,7 +121,7 @@ class RunsPane(VirtualTable[RunReport]):
     def _result(self, run: RunReport, told: Callable[[RunReport], str]) -> str:
         """Why it waits; else the headline, or why there is none at all."""
         waiting, summary = self._snapshot.queued(run.run_id), run.summary
-        waits = waiting.reason if waiting is not None else run.waits
+        waits = run.waits if waiting is None or self._snapshot.problem else waiting.reason
         lost = lost_in_short(summary.error_count, summary.completed_count)
         return one_line(waits) or told(run) or one_line(summary.error or "") or lost
 
