@@ -112,11 +112,16 @@ def strip_of(
 ) -> Strip:
     """A line of exactly ``width`` cells. Each piece is made harmless; ``over`` lies over everything; ``cut``
     is the end of a text that goes on beyond it."""
-    segments = []
+    segments: list[Segment] = []
     left = width
     for text, style in pieces:
         if left <= 0:
-            break
+            if cut and segments and text.strip():
+                last = segments.pop()
+                shown = set_cell_size(last.text, cell_len(last.text) - len(cut)) + cut
+                segments.append(Segment(shown, last.style))
+                break
+            continue
         shown = visible(text[: left * _CHARACTERS_A_CELL])
         length = cell_len(shown)
         if length > left:

@@ -42,8 +42,10 @@ def _needs(report: EstimateReport) -> str:
 def _verdict(report: EstimateReport, gpus: Sequence[GpuReport]) -> InkedLine:
     if report.refused:
         return inked(f"would never start: {report.refused}", "bad")
+    # Below what fits, it is only as far as anything is known.
+    least = report.worker_count if report.fits else 1
     most = count(report.max_workers, "worker")
-    more = f"; at most {most} would start now" if report.max_workers else ""
+    more = f"; at most {most} would start now" if report.max_workers >= least else ""
     if not report.fits:
         return inked(f"would wait: {report.waits or 'for its turn'}{more}", "warn")
     labels = {gpu.uuid: gpu.label for gpu in gpus}

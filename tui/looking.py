@@ -16,7 +16,7 @@ from engine.control.queue_reports import QueueReport
 from engine.control.reports import ControlError, NotFoundError, RunReport
 from engine.store.rundir import runs_folder
 from tui.clock import Clock
-from tui.models import RunDetail, Snapshot
+from tui.models import RunDetail, Snapshot, without_ended
 from tui.pace import Paces
 
 log = logging.getLogger(__name__)
@@ -84,7 +84,8 @@ class Looker:
             for run in self._seen.runs
             if (seconds := self._paces.seconds_left(run, attempts.get(run.run_id), now)) is not None
         }
-        return replace(self._seen, left_sec=left, problem=self._problem())
+        seen = replace(self._seen, left_sec=left, problem=self._problem())
+        return without_ended(seen) if "queue" in self._problems else seen
 
     def _problem(self) -> str:
         if not self._problems:

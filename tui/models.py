@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from engine.control.queue_reports import (
     BackendReport,
     QueuedRun,
@@ -109,6 +111,18 @@ class Snapshot:
     def is_stopping(self, run_id: str) -> bool:
         """Whether it was told to end and has not yet."""
         return any(run.run_id == run_id and run.cancel_requested for run in self.queue.running)
+
+
+def without_ended(snapshot: Snapshot) -> Snapshot:
+    """Where nobody answers for the queue, it is as old as the last answer; the runs' files go on telling."""
+    over = {report.run_id for report in snapshot.runs if report.is_over}
+    queue = snapshot.queue
+    left = structs.replace(
+        queue,
+        running=[run for run in queue.running if run.run_id not in over],
+        queued=[run for run in queue.queued if run.run_id not in over],
+    )
+    return replace(snapshot, queue=left)
 
 
 def run_outcome(report: RunReport, snapshot: Snapshot) -> Outcome:

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from engine.figures import count
 from tui import state_file
 from tui.arrangement import ZOOMS
 from tui.filtering import FilterError
-from tui.models import Snapshot, age_sec, duration, while_away
+from tui.models import Snapshot, age_sec, while_away
 from tui.screens import VIEWS
 from tui.screens.base import View
 from tui.state_file import TableState, UiState
@@ -18,9 +19,6 @@ from tui.widgets.virtual_table import VirtualTable
 if TYPE_CHECKING:
     from tui.app import ControlCentre
     from tui.screens.home import HomeView
-
-SHOWN = 6
-"""Lines of a summary in a toast; all of them are in the activity log."""
 
 
 def kept_state(centre: ControlCentre, home: HomeView) -> UiState:
@@ -78,7 +76,8 @@ def restore_views(centre: ControlCentre) -> None:
 
 
 def tell_away(centre: ControlCentre, snapshot: Snapshot) -> None:
-    """While you were away: what ended, and what the backend has to say."""
+    """While you were away: what ended, and what the backend has to say, is in the activity log; a toast says
+    how much."""
     left_at = centre.state.left_at
     away = age_sec(left_at, snapshot.now)
     if away is None:
@@ -87,9 +86,7 @@ def tell_away(centre: ControlCentre, snapshot: Snapshot) -> None:
     notices = [text for text in (snapshot.backend.notices if snapshot.backend else ()) if text > left_at]
     for line in [*lines, *notices]:
         centre.activity.add(snapshot.now, line, who="backend", outcome="while you were away")
-    told = [*lines, *(text.partition(" ")[2] for text in notices)]
-    if told:
-        more = [f"and {len(told) - SHOWN} more: @ shows them"] if len(told) > SHOWN else []
-        centre.notify(
-            "\n".join([*told[:SHOWN], *more]), title=f"while you were away, {duration(away)}", timeout=20
-        )
+    ended = f"{count(len(lines), 'run')} ended" if lines else ""
+    said = count(len(notices), "notice") if notices else ""
+    if told := ", ".join(filter(None, (ended, said))):  # a line: whatever lies under it can be read
+        centre.notify(f"{told} while away: @", timeout=10)

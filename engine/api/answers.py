@@ -73,7 +73,7 @@ class Ending(msgspec.Struct, kw_only=True):
 class RunRow(SummaryHead, kw_only=True):
     """A run without its episodes. The fields of ``config`` that AgentCanvas shows in a list stand here, too.
 
-    episode_count_saved: finished episodes.
+    episode_count_saved: finished episodes. waits: why it is not let in; empty of one that is.
     """
 
     graph_name: str
@@ -84,6 +84,7 @@ class RunRow(SummaryHead, kw_only=True):
     episode_count: int
     episode_count_saved: int
     label: str
+    waits: str = ""
 
 
 class Runs(msgspec.Struct, kw_only=True):
@@ -109,12 +110,13 @@ class CurrentEpisodes(Current, kw_only=True):
 class Run(Summary, kw_only=True):
     """summary.json, and how the run stands.
 
-    scheduler_state: ``queued``, ``running``, ``cancelling``, else as ``status``. stderr_tail: of an aborted
-    run. scoring: null of a run that is not scored.
+    scheduler_state: ``queued``, ``running``, ``cancelling``, else as ``status``. waits: why it is not let in;
+    empty of one that is. stderr_tail: of an aborted run. scoring: null of a run that is not scored.
     """
 
     scheduler_state: SchedulerState
     label: str
+    waits: str = ""
     progress: Progress | None = None
     environment: EnvironmentRecord | None = None
     stderr_tail: list[str] = msgspec.field(default_factory=list)
@@ -176,6 +178,7 @@ def row_of(report: RunReport) -> RunRow:
         episode_count=config.episode_count,
         episode_count_saved=head.completed_count,
         label=report.label,
+        waits=report.waits,
     )
 
 

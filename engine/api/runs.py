@@ -77,6 +77,7 @@ def shown(call: Call) -> Run:
         episodes=call.control.episodes(report.run_id),
         scheduler_state=_scheduler_state(call.control, report),
         label=report.label,
+        waits=report.waits,
         progress=report.progress,
         environment=report.environment,
         stderr_tail=report.stderr_tail,

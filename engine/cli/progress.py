@@ -78,8 +78,10 @@ def describe(report: RunReport, pace: Pace) -> str:
 
 
 def fare(report: RunReport, pace: Pace) -> str:
-    """What goes on beside the episodes, what finished ones wait for, errors, running success with its
-    interval, time to go, rates."""
+    """Why it has not begun; else what goes on beside the episodes, what finished ones wait for, errors,
+    running success with its interval, time to go, rates."""
+    if report.waits:
+        return f"waits: {report.waits}"
     summary = report.summary
     parts = [report.progress.activity] if report.progress and report.progress.activity else []
     if not summary.completed_count and (first := _first_steps(report)):

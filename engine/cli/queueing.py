@@ -147,9 +147,7 @@ def place_in(queue: QueueReport, run: str) -> str:
     """How a run stands that has not begun: ``queued, 2nd: needs 9.5 GB; …``; empty where it is not there."""
     for waiting in queue.queued:
         if waiting.run_id == run:
-            paused = "the queue is paused" if queue.paused and not waiting.reason else ""
-            why = waiting.reason or paused
-            return f"queued, {ordinal(waiting.position)}" + (f": {why}" if why else "")
+            return f"queued, {ordinal(waiting.position)}: {waiting.reason}"
     for admitted in queue.running:
         if admitted.run_id == run:
             servers = f", with {', '.join(admitted.servers)}" if admitted.servers else ""

@@ -11,7 +11,7 @@ from engine.control.reports import Difference
 from engine.store.digest import digest_part
 from engine.store.records import EpisodeRow, Identity
 from engine.store.rundir import RunDir
-from engine.store.runs import read_rows, view_run
+from engine.store.runs import RunView, read_rows, view_run
 
 SHOWN = 120
 """Characters of a value in a difference."""
@@ -32,6 +32,10 @@ class Rows:
         self.view = view_run(run)
         self.by_identity: dict[Identity, EpisodeRow] = {row.identity: row for row in read_rows(run)}
 
+    def same_list(self, other: Rows) -> bool:
+        """Whether both were asked for the same episodes."""
+        return _asked(self.view) == _asked(other.view)
+
     @property
     def infra(self) -> list[Identity]:
         """Episodes that the box failed."""
@@ -50,19 +54,29 @@ class Rows:
 def first_difference(left: Rows, right: Rows) -> Difference | None:
     """The first difference in identity order, or None; only among episodes that both runs measured.
 
-    An episode that only one has is a difference where both runs completed.
+    An episode that only one has is a difference where both runs completed that were asked for the same ones.
     """
-    if left.view.status == right.view.status == "completed":
-        for identity in sorted(left.by_identity.keys() ^ right.by_identity.keys()):
-            here, gone = "is there", "is not there"
-            told = (here, gone) if identity in left.by_identity else (gone, here)
-            return _difference(left, right, identity, _Found("episode", *told))
     for identity in sorted(left.measured & right.measured):
         mine, other = left.by_identity[identity], right.by_identity[identity]
         if digest_part(mine) != digest_part(other):
             line, found = _in_logs(left.log_of(mine), right.log_of(other)) or (None, _in_rows(mine, other))
             return _difference(left, right, identity, found, line)
+    if left.view.status == right.view.status == "completed" and left.same_list(right):
+        for identity in sorted(left.by_identity.keys() ^ right.by_identity.keys()):
+            here, gone = "is there", "is not there"
+            told = (here, gone) if identity in left.by_identity else (gone, here)
+            return _difference(left, right, identity, _Found("episode", *told))
     return None
+
+
+def _asked(view: RunView) -> tuple[Any, ...]:
+    """What makes the list of a run's episodes."""
+    if view.spec is None:
+        config = view.head.config
+        return config.episode_count, config.episode_selectors, config.selectors, config.repeats
+    asked = view.spec.eval
+    listed = asked.episode_indices, asked.episode_count, asked.episode_selectors, asked.selectors
+    return *listed, asked.dataset, asked.split, asked.repeats, asked.until_width, asked.until_metric
 
 
 def _in_logs(

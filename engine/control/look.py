@@ -10,9 +10,12 @@ from typing import Any
 import msgspec
 
 from engine.control.reports import NotFoundError, RunReport
+from engine.scheduling.reasons import sentence
 from engine.scoring.asked import wants_verdicts
 from engine.statistics.budget import budget_of
+from engine.store.backend_lock import live_backend
 from engine.store.episode_folders import find_episode_folders
+from engine.store.process_identity import is_alive, is_here
 from engine.store.records import EpisodeFile, EpisodeRow
 from engine.store.rundir import RunDir, RunDirError, read_json
 from engine.store.runs import RunView, read_rows, view_run
@@ -32,14 +35,30 @@ def light_report(view: RunView) -> RunReport:
         summary=view.head,
         error_budget=budget_of(view.scoring),
         wants_verdicts=wants_verdicts(view.scoring),
+        waits=_waits(view.run) if view.status == "pending" else "",
     )
+
+
+def _waits(run: RunDir) -> str:
+    """Why it is not let in, by its job.json."""
+    try:
+        job = run.read_job()
+    except (RunDirError, OSError):
+        return "why it waits cannot be read from its job.json"
+    if job.state == "started":
+        return job.cluster.why if job.cluster else ""
+    keeper = job.process
+    if keeper and is_here(keeper) and not is_alive(keeper) and live_backend(run.root) is None:
+        return "no backend serves this root: evaltower --serve takes it up"
+    return sentence(job.reason) or "the scheduler has not looked at it yet"
 
 
 def full_report(run: RunDir) -> RunReport:
     """A run with its progress and environment, and for an aborted one what its process last said."""
     report = light_report(view_run(run))
     try:
-        report.progress = run.read_progress()
+        if report.status != "pending":  # else it is an earlier attempt's
+            report.progress = run.read_progress()
         report.environment = run.read_environment() if run.environment.exists() else None
         report.cluster = run.read_job().cluster
     except RunDirError as error:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import msgspec
 
+from engine.scheduling.machine import RAM
 from engine.scheduling.need import Priority
 from engine.store.cluster_note import ClusterNote
 from engine.store.records import JobKind, RunStatus
@@ -62,7 +64,8 @@ class RunningRun(msgspec.Struct, kw_only=True):
 class QueueReport(msgspec.Struct, kw_only=True):
     """The queue in its order, and what runs. usable_vram_mb, reserved_vram_mb: None where nothing is measured
     or declared. measured_free_mb, pending_reservation_mb: pool (a card's UUID, or ``ram``) → MB.
-    attribution: pool → ``{used_total_mb, external_mb, jobs_mb{run}, shared_mb{nodeset}}``.
+    attribution: pool → ``{used_total_mb, external_mb, jobs_mb{run}, shared_mb{nodeset}}``. reservations_mb:
+    pool → who (a run, a shared server, ``other backends``) → MB that it is yet to take.
     """
 
     queued: list[QueuedRun] = []
@@ -74,6 +77,24 @@ class QueueReport(msgspec.Struct, kw_only=True):
     measured_free_mb: dict[str, float] = {}
     pending_reservation_mb: dict[str, float] = {}
     attribution: dict[str, dict[str, Any]] = {}
+    reservations_mb: dict[str, dict[str, float]] = {}
+
+    def holds_mb(self, run_id: str) -> dict[str, float]:
+        """What a run was last seen to hold: resource → MB."""
+        return _by_resource({pool: told["jobs_mb"] for pool, told in self.attribution.items()}, run_id)
+
+    def reserved_mb(self, run_id: str) -> dict[str, float]:
+        """What a run is yet to take: resource → MB."""
+        return _by_resource(self.reservations_mb, run_id)
+
+
+def _by_resource(pools: Mapping[str, Mapping[str, float]], run_id: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for pool, owners in pools.items():
+        if mb := owners.get(run_id):
+            resource = RAM if pool == RAM else "vram"
+            found[resource] = found.get(resource, 0.0) + mb
+    return dict(sorted(found.items(), reverse=True))
 
 
 class ForeignProcess(msgspec.Struct, kw_only=True):

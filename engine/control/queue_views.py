@@ -18,6 +18,8 @@ from engine.scheduling.tenancy import Run, Tenants
 from engine.store.records import Job
 from engine.store.rundir import RunDir, RunDirError, read_json, runs_folder
 
+OTHERS = "other backends"
+
 
 class _Asked(msgspec.Struct):
     label: str = ""
@@ -46,6 +48,10 @@ def queue_report(backend: Backend) -> QueueReport:
         for run in report.queued:
             if reason := waiting.get(run.run_id):
                 run.code, run.reason = reason.code, reason.text
+            elif queue.paused:
+                run.code, run.reason = "queue_paused", "the queue is paused"
+            else:
+                run.reason = "the scheduler has not looked at it yet"
         away = [run for run in scheduler.tenants.runs.values() if run.waits]
         report.queued += [
             _waiting_elsewhere(backend, run, position)
@@ -160,6 +166,16 @@ def _tell_memory(report: QueueReport, accounts: Accounts, tenants: Tenants) -> N
         report.measured_free_mb[pool.key] = pool.free_mb
         report.pending_reservation_mb[pool.key] = pool.reserved_mb
         report.attribution[pool.key] = _attribution(pool, tenants)
+        report.reservations_mb[pool.key] = _reservations(pool, tenants)
+
+
+def _reservations(pool: Pool, tenants: Tenants) -> dict[str, float]:
+    found = {owner: pool.reserved_of(owner) for owner in pool.standing} | {OTHERS: pool.neighbours_mb}
+    named = {
+        (tenants.servers[owner].name if owner in tenants.servers else owner): mb
+        for owner, mb in found.items()
+    }
+    return {who: mb for who, mb in named.items() if mb > 0}
 
 
 def _attribution(pool: Pool, tenants: Tenants) -> dict[str, Any]:

@@ -199,8 +199,9 @@ class Standing(msgspec.Struct, kw_only=True):
 
 class RunReport(msgspec.Struct, kw_only=True):
     """A run as it stands. status: as its files and processes say together. stderr_tail: of an aborted run.
-    wants_verdicts: its episodes are to pass or fail by their scores. cluster: where on one it runs, or ran
-    last; None is this machine, and in a list.
+    wants_verdicts: its episodes are to pass or fail by their scores. waits: why it is not let in, in words
+    with numbers; empty of one that is. cluster: where on one it runs, or ran last; None is this machine, and
+    in a list.
 
     error_budget: the share of ended episodes that may give no number before a headline is withheld.
     """
@@ -212,6 +213,7 @@ class RunReport(msgspec.Struct, kw_only=True):
     summary: SummaryHead
     error_budget: float = ERROR_BUDGET
     wants_verdicts: bool = False
+    waits: str = ""
     progress: Progress | None = None
     environment: EnvironmentRecord | None = None
     stderr_tail: list[str] = []

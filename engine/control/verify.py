@@ -18,7 +18,7 @@ from engine.store.rundir import RunDir, RunDirError
 WEAKNESS: dict[Determinism, int] = {"exact": 0, "seeded": 1, "none": 2}
 REGIME_FIELDS = ("regime", "shape", "threads", "cpu", "versions", "digest")
 INFRA_RETRIES = 2
-"""Times that a verification plays an episode again that the box failed."""
+"""Times that a verification plays an episode again, at least, that the box failed."""
 
 
 class _Starter(Protocol):
@@ -37,9 +37,10 @@ def run_and_compare(
     from engine.control.scoring import NOT_SCORED
 
     scoring = request.scoring or NOT_SCORED
+    retries = max(request.retries, INFRA_RETRIES)
     runs = []
     for count in worker_counts:
-        asked = msgspec.structs.replace(request, worker_count=count, retries=INFRA_RETRIES, scoring=scoring)
+        asked = msgspec.structs.replace(request, worker_count=count, retries=retries, scoring=scoring)
         runs.append(control.start(asked))
         watch(runs[-1])
     return control.compare_results(runs)
@@ -61,7 +62,7 @@ def compare_runs(runs: Sequence[RunDir]) -> VerifyReport:
         compared=compared,
         determinism=max((e.determinism for e in environments), key=WEAKNESS.__getitem__, default="none"),
         difference=difference,
-        notes=notes + _notes(rows, environments),
+        notes=notes + _list_notes(rows) + _notes(rows, environments),
     )
 
 
@@ -87,6 +88,20 @@ def _environments(runs: Sequence[RunDir], notes: list[str]) -> list[EnvironmentR
             found.append(EnvironmentRecord(run_id=run.run_id, determinism="none"))
             notes.append(str(error))
     return found
+
+
+def _list_notes(rows: Sequence[Rows]) -> list[str]:
+    """Episodes that a run has and the first, which was asked for others, has not; or the other way round."""
+    first, notes = rows[0], []
+    for other in rows[1:]:
+        if first.same_list(other) or not (apart := first.by_identity.keys() ^ other.by_identity.keys()):
+            continue
+        lists = " and ".join(f"{len(r.by_identity)} ({r.run.run_id})" for r in (first, other))
+        notes.append(
+            f"these runs were asked for different episodes, {lists}: {len(apart)} are in one alone, and are"
+            " not compared"
+        )
+    return notes
 
 
 def _notes(rows: Sequence[Rows], environments: Sequence[EnvironmentRecord]) -> list[str]:

@@ -81,8 +81,9 @@ class Recorder:
         self._writer = asyncio.create_task(self._write_periodically())
 
     def adopt(self, rows: Iterable[EpisodeRow]) -> None:
-        """Count rows that earlier attempts left; one that is recorded again replaces its own."""
-        self._rows.update((row.identity, row) for row in rows)
+        """Count these rows that earlier attempts left, and no others; one that is recorded again replaces its
+        own."""
+        self._rows = {row.identity: row for row in rows}
         self._summary_changed = True
         self._changed.set()
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from engine.evaluation.plan import PlannedEpisode
+from engine.statistics.folding import fold_rows
 from engine.store.jsonl import read_with_lines
 from engine.store.pending import pending_summary
 from engine.store.records import EpisodeRow, Identity, Spec, Summary, now_iso
@@ -77,15 +78,16 @@ def _is_finished(row: EpisodeRow, folder: Path, rerun_errors: bool) -> bool:
     return row.error_class != "infra" or (not rerun_errors and (folder / "episode.json").exists())
 
 
-def reopened_summary(run: RunDir, spec: Spec) -> Summary:
-    """The summary that an attempt begins with; made anew where there is none that can be read."""
+def reopened_summary(run: RunDir, spec: Spec, rows: Sequence[EpisodeRow] = ()) -> Summary:
+    """The summary that an attempt begins with, of the ``rows`` that earlier ones left; what else it says is
+    made anew where there is none that can be read."""
     try:
         before = run.read_summary()
     except RunDirError as error:
         if run.shard is None or run.summary.exists():  # nobody has written any for a shard that begins
             log.warning("%s: it is made anew from episodes.jsonl", error)
         before = pending_summary(spec)
-    return Summary(
+    summary = Summary(
         run_id=run.run_id,
         config=before.config,
         status="running",
@@ -94,6 +96,8 @@ def reopened_summary(run: RunDir, spec: Spec) -> Summary:
         total_episodes=before.total_episodes,
         elapsed_sec=before.elapsed_sec,
     )
+    fold_rows(summary, rows)
+    return summary
 
 
 def remove_leftovers(run: RunDir) -> None:

@@ -52,6 +52,7 @@ from engine.store.keys import Keys
 from engine.store.play import PlayAddress
 from engine.store.records import RunStatus, Spec, WorkerProgress, now_iso, task_of
 from engine.store.rundir import RunDir, RunDirError
+from engine.store.runs import read_rows
 from engine.store.settings import SettingsError
 
 log = logging.getLogger(__name__)
@@ -70,8 +71,10 @@ class Run:
         self._fence = fence
         self._request = spec.eval
         self._folder = run.attempt(fence.attempt)
-        self._summary = reopened_summary(run, spec)
+        before = read_rows(run)
+        self._summary = reopened_summary(run, spec, before)
         self._recorder = Recorder(run, self._summary, spec.needs.graph_hash, fence, self._failed)
+        self._recorder.adopt(before)
         self._leases: Leases | None = None
         self._hosts: Hosts | None = None
         self._chat: ChatClient | None = None

@@ -22,13 +22,15 @@ DECLARED = "declared"
 @dataclass(frozen=True)
 class Neighbours:
     """Other backends of this host. pending: by pool, MB that theirs are yet to take. exclusive, occupied:
-    cards by UUID. cold: a run of theirs of which nothing is known yet.
+    cards by UUID. cold: a run of theirs of which nothing is known yet. processes: pids at the top of what
+    they have → what that is, in words.
     """
 
     pending: Mapping[str, float] = field(default_factory=dict)
     exclusive: frozenset[str] = frozenset()
     occupied: frozenset[str] = frozenset()
     cold: str | None = None
+    processes: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass

@@ -34,9 +34,9 @@ class State:
 
     queue: in order. estimates: of every queued run; those that need the same may share one. tenants: running
     runs and shared servers. usage: whose memory the sample shows. outcomes: how the runs that others depend
-    on stand; an absent one is not there. playing: a run that is being played by hand. ledger_busy: why the
-    needs of other backends are not known. held_cards: run → the cards that were kept for it at the last
-    decision.
+    on stand; an absent one is not there. over: runs that have ended, and whose processes have not. playing: a
+    run that is being played by hand. ledger_busy: why the needs of other backends are not known. held_cards:
+    run → the cards that were kept for it at the last decision.
     """
 
     policy: Policy
@@ -47,6 +47,7 @@ class State:
     usage: Usage = NOTHING_SEEN
     neighbours: Neighbours = field(default_factory=Neighbours)
     outcomes: Mapping[str, RunStatus] = field(default_factory=dict)
+    over: Mapping[str, RunStatus] = field(default_factory=dict)
     playing: str | None = None
     ledger_busy: str | None = None
     held_cards: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -207,10 +208,16 @@ def _closed(state: State, sample: Sample, accounts: Accounts) -> Reason | None:
         return Reason("ledger_busy", state.ledger_busy)
     for tenant in state.tenants:
         if tenant.cold and not tenant.settled:
+            if how := state.over.get(tenant.owner):
+                return _just_over(tenant.owner, how)
             return _first_of_its_kind(title(tenant.owner), policy)
     if state.neighbours.cold:
         return _first_of_its_kind(state.neighbours.cold, policy)
     return None
+
+
+def _just_over(run_id: str, how: RunStatus) -> Reason:
+    return Reason("cold_start_wait", f"{run_id} is {how}, and its last processes are ending")
 
 
 def _first_of_its_kind(who: str, policy: Policy) -> Reason:

@@ -15,11 +15,13 @@ are, or are listed by the pids that they have outside."""
 
 
 class Foreign(msgspec.Struct, frozen=True):
-    """A process that is nothing of ours. mb: None where the driver does not say."""
+    """A process that is nothing of ours. mb: None where the driver does not say. whose: the run or server of
+    another backend that it belongs to, in words; empty of a stranger."""
 
     pid: int
     name: str
     mb: float | None
+    whose: str = ""
 
     def __str__(self) -> str:
         return f"process {self.pid}" + (f" ({self.name})" if self.name else "")
@@ -41,10 +43,16 @@ class Usage(msgspec.Struct, frozen=True):
 NOTHING_SEEN = Usage({}, {}, frozenset())
 
 
-def attribute(sample: Sample, roots: Sequence[Root]) -> Usage:
-    """Sum up ``sample`` by owner. An owner that has ended, and whose processes are still listed, counts."""
+def attribute(sample: Sample, roots: Sequence[Root], others: Mapping[int, str] | None = None) -> Usage:
+    """Sum up ``sample`` by owner. An owner that has ended, and whose processes are still listed, counts.
+
+    ``others``: what other backends have, by the pids at the top, in words.
+    """
     owner_of_root = {root.pid: root.owner for root in roots}
-    owner_of = {pid: owner_of_root[root] for pid, root in below(sample.processes, owner_of_root).items()}
+    others = {pid: whose for pid, whose in (others or {}).items() if pid not in owner_of_root}
+    top_of = below(sample.processes, owner_of_root | others)
+    owner_of = {pid: owner_of_root[top] for pid, top in top_of.items() if top in owner_of_root}
+    whose = {pid: others[top] for pid, top in top_of.items() if top in others}
     shown: dict[str, dict[str, float]] = {root.owner: {} for root in roots}
     for pid, owner in owner_of.items():
         _add(shown[owner], RAM, _weight(sample.processes[pid]))
@@ -57,10 +65,12 @@ def attribute(sample: Sample, roots: Sequence[Root]) -> Usage:
                 _add(shown[owner_of[process.pid]], pool, process.used_mb or 0.0)
             else:
                 name = _name(sample, process.pid)
-                foreign[gpu.uuid].append(Foreign(process.pid, name, process.used_mb))
+                foreign[gpu.uuid].append(
+                    Foreign(process.pid, name, process.used_mb, whose.get(process.pid, ""))
+                )
         foreign[gpu.uuid].sort(key=lambda found: -(found.mb or 0.0))
     explained = frozenset(gpu.uuid for gpu in sample.gpus if _is_explained(gpu, sample))
-    return Usage(shown, foreign, explained, _largest(sample, owner_of))
+    return Usage(shown, foreign, explained, _largest(sample, owner_of, whose))
 
 
 def _weight(process: Process) -> float:
@@ -83,9 +93,9 @@ def _is_explained(gpu: Gpu, sample: Sample) -> bool:
     return gpu.unified or gpu.used_mb - sum(row.used_mb or 0.0 for row in gpu.processes) <= _UNEXPLAINED_MB
 
 
-def _largest(sample: Sample, owner_of: Mapping[int, str]) -> Foreign | None:
+def _largest(sample: Sample, owner_of: Mapping[int, str], whose: Mapping[int, str]) -> Foreign | None:
     others = [process for pid, process in sample.processes.items() if pid not in owner_of]
     if not others:
         return None
     largest = max(others, key=lambda process: process.rss_mb)
-    return Foreign(largest.pid, largest.name, largest.rss_mb)
+    return Foreign(largest.pid, largest.name, largest.rss_mb, whose.get(largest.pid, ""))

@@ -43,7 +43,7 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True):
 
     pending: by pool, MB that its tenants are yet to take. exclusive, occupied: cards by UUID. cold: a run of
     which nothing is known yet. servers: the shared servers that it has loaded, by key, and their folders;
-    other backends of the same user may use them.
+    other backends of the same user may use them. owners: pids at the top of its runs and servers, and whose.
     """
 
     process: ProcessIdentity
@@ -53,6 +53,7 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True):
     occupied: list[str] = []
     cold: str | None = None
     servers: dict[str, str] = {}
+    owners: dict[int, str] = {}
 
 
 class Turn:
@@ -140,6 +141,7 @@ class Ledger:
         occupied: set[str] = set()
         cold: str | None = None
         lent: dict[str, str] = {}
+        processes: dict[int, str] = {}
         for path in self._folder.glob("*.json"):
             if path == self._own or (read := self._read(path)) is None:
                 continue
@@ -150,8 +152,11 @@ class Ledger:
                 pending[pool] = pending.get(pool, 0.0) + max(0.0, mb)
             exclusive.update(entry.exclusive)
             occupied.update(entry.occupied)
+            processes[entry.process.pid] = f"the backend of {entry.root}"
+            processes |= {pid: f"{whose} of {entry.root}" for pid, whose in entry.owners.items()}
             cold = cold or (f"{entry.cold} of {entry.root}" if entry.cold else None)
-        return Neighbours(pending, frozenset(exclusive), frozenset(occupied), cold), lent
+        found = Neighbours(pending, frozenset(exclusive), frozenset(occupied), cold, processes)
+        return found, lent
 
     def _read(self, path: Path) -> tuple[Entry, int] | None:
         """An entry that counts, and whose it is. One of ours whose backend is dead is removed."""

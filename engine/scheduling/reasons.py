@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
@@ -40,6 +40,12 @@ class Reason(msgspec.Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.code}: {self.text}"
+
+
+def sentence(written: str) -> str:
+    """A reason's sentence, of its text; anything else as it is."""
+    code, colon, told = written.partition(": ")
+    return told if colon and code in get_args(Code) else written
 
 
 def gb(mb: float) -> str:

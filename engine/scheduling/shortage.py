@@ -136,14 +136,20 @@ def _spoken_for(pool: Pool) -> str:
     if pool.neighbours_mb >= 50:
         owners.append("other backends")
     total = pool.reserved_mb + pool.neighbours_mb
-    return f", {gb(total)} of it reserved by {listed(owners)}" if owners else ""
+    if not owners:
+        return ""
+    if total > pool.free_mb:  # what holds less than it was let in with is yet to take more than there is
+        return f", while {gb(total)} are reserved by {listed(owners)}"
+    return f", {gb(total)} of it reserved by {listed(owners)}"
 
 
 def _foreign(foreign: Sequence[Foreign]) -> str:
     named = [process for process in foreign if (process.mb or 0.0) >= _WORTH_NAMING_MB]
     if not named:
         return ""
-    return f", {gb(named[0].mb or 0.0)} taken by {named[0]}, which is not ours"
+    first = named[0]
+    whose = f" of {first.whose}" if first.whose else ", which is not ours"
+    return f", {gb(first.mb or 0.0)} taken by {first}{whose}"
 
 
 def _alone(request: Request, cards: Sequence[Card]) -> Reason:
@@ -158,7 +164,7 @@ def _alone(request: Request, cards: Sequence[Card]) -> Reason:
             "cold_start_wait" if request.cold else "exclusive_wait",
             f"{why}; {'; '.join(_occupied(card) for card in cards[:2])}",
         )
-    named = [card for card in empty if _foreign(card.pool.foreign)]
+    named = [card for card in empty if _foreign([each for each in card.pool.foreign if not each.whose])]
     return Reason(
         "gpu_unmanaged_process" if named else "gpu_memory",
         f"{why}, with {_room(request)} free; {_has((named or empty)[0])}",

@@ -80,6 +80,7 @@ class Scheduler:
         self._clock = clock
         self._leaving: set[str] = set()
         self._lent: Mapping[str, str] = {}
+        self._theirs: Mapping[int, str] = {}
         self._reserved: deque[tuple[float, dict[str, float]]] = deque()
         self._reaper.take_up(clock())
 
@@ -159,7 +160,7 @@ class Scheduler:
         sample = self._observe(roots)
         if sample is None:
             return None, NOTHING_SEEN
-        usage = attribute(sample, roots)
+        usage = attribute(sample, roots, self._theirs)
         self.tenants.see(sample, usage)
         self.sample, self.usage = sample, usage
         return sample, usage
@@ -178,6 +179,7 @@ class Scheduler:
             tenants=self.tenants.as_seen(now),
             usage=usage,
             outcomes=outcomes,
+            over=self._over(),
             playing=self.playing,
             held_cards=self.decisions.held_cards,
         )
@@ -203,7 +205,7 @@ class Scheduler:
             return decide(state, sample, now)
         try:
             with self._ledger.turn() as turn:
-                self._lent = turn.lent
+                self._lent, self._theirs = turn.lent, turn.others.processes
                 decisions = decide(replace(state, neighbours=turn.others), sample, now)
                 if decisions.accounts:
                     turn.publish(self._entry(self._ledger, decisions.accounts, now))
@@ -221,6 +223,7 @@ class Scheduler:
             occupied=[card.uuid for card in accounts.cards.values() if card.owners],
             cold=cold[0] if cold else None,
             servers=self._servers_to_lend(),
+            owners={root.pid: title(root.owner) for root in self.tenants.roots()},
         )
 
     def _servers_to_lend(self) -> dict[str, str]:
@@ -296,6 +299,14 @@ class Scheduler:
                 of_need[key] = estimate(job.need, self._calibration, holdings, workers, lent)
             found[job.run_id] = of_need[key]
         return found
+
+    def _over(self) -> dict[str, RunStatus]:
+        """How those stand that have ended while their processes have not; only those that others wait for."""
+        if not self.queue.jobs:
+            return {}
+        first = [run.run_id for run in self.tenants.runs.values() if run.launched and run.entry.start.cold]
+        found = {run_id: self._status_of(run_id) for run_id in first}
+        return {run_id: how for run_id, how in found.items() if how not in (None, "pending", "running")}
 
     def _outcomes(self) -> dict[str, RunStatus]:
         waiting = {job.run_id for job in self.queue.jobs}

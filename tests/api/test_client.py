@@ -81,6 +81,7 @@ def test_a_queued_run_is_cancelled_at_once(client: Client) -> None:
     try:
         run_id = client.start("toy")
         assert client.run(run_id)["scheduler_state"] == "queued"
+        assert client.run(run_id)["waits"]
         waiting = client.queue()["queued"][0]
         assert waiting["run_id"] == run_id
         assert waiting["position"] == 1

@@ -162,7 +162,7 @@ def test_verify_of_runs_that_are_there(shell: Shell, root: Path) -> None:
     said = shell("verify", *same)
     assert said.code == 0
     assert "same: 2 episodes compared" in said.out
-    assert "determinism: exact" in said.out
+    assert "determinism claimed: exact (the weakest label of these runs)\n" in said.out
     line = fake_line(4, "step", output_digests={"value": "x"})
     other = make_run(
         root, rows=[fake_row(0), fake_row(1, trajectory_digest="f" * 32)], logs={1: [line]}
@@ -170,6 +170,10 @@ def test_verify_of_runs_that_are_there(shell: Shell, root: Path) -> None:
     said = shell("verify", same[0], other)
     assert said.code == 1
     assert "first difference: episode 1" in said.out
+    assert (
+        "determinism claimed: exact (the weakest label of these runs), which the difference refutes"
+        in said.out
+    )
     assert shell("verify", same[0], other, "--json").json["verdict"] == "different"
 
 

@@ -42,26 +42,32 @@ def test_the_queue_says_what_runs_and_why_the_rest_waits(control: FakeControl, o
     assert operate("queue").err == "nothing runs, and nothing waits\n"
     control.report = QueueReport(
         running=[
-            admitted("a", worker_count=4, admit_charges={"vram": 2048.0}, gpus=["GPU-1"]),
+            admitted("a", worker_count=4, admit_charges={"vram": 512.0}, gpus=["GPU-1"]),
             admitted("b", cancel_requested=True),
         ],
         queued=[queued("c", reason=WHY, estimate_mb={"vram": 9728.0, "ram": None}, exclusive_gpu=True)],
         paused=True,
         playing="a",
-        measured_free_mb={"ram": 4096.0},
-        pending_reservation_mb={"ram": 1024.0},
+        measured_free_mb={"GPU-1": 9216.0, "ram": 4096.0},
+        attribution={"GPU-1": {"jobs_mb": {"a": 2048.0}}, "ram": {"jobs_mb": {"a": 3072.0}}},
+        reservations_mb={
+            "GPU-1": {"a": 1024.0, "model_x": 2048.0},
+            "ram": {"a": 4608.0, "b": 512.0, "other backends": 1024.0},
+        },
     )
     said = operate("queue")
     assert said.code == 0
     for part in (
         "The queue is paused",
         "a is played by hand",
-        "vram 2.0 GB",
+        "vram 2.0 GB, ram 3.0 GB vram 1.0 GB, ram 4.5 GB GPU GPU-1",
+        "- ram 0.5 GB -",
         "GPU-1",
         "cancelling",
         f"1st: {WHY}",
         "vram 9.5 GB, ram ?, alone",
-        "ram: 4.0 GB free, 1.0 GB of it reserved",
+        "GPU-1: 9.0 GB free, 3.0 GB of it reserved (2.0 GB by model_x);"
+        " ram: 4.0 GB free, while 6.0 GB are reserved (1.0 GB by other backends)",
     ):
         assert part in " ".join(said.out.split())
     assert operate("queue", "--json").json["queued"][0]["reason"] == WHY
@@ -194,7 +200,7 @@ def test_a_long_list_of_runs_is_asked_for_in_part(root: Path, operate: Operate) 
 def test_watching_tells_each_change_once(root: Path, control: FakeControl, operate: Operate) -> None:
     first, second = make_waiting(root), make_waiting(root)
     control.report = QueueReport(
-        queued=[queued(first.run_id), queued(second.run_id, 2, code="x", reason=WHY)]
+        queued=[queued(first.run_id, reason="so"), queued(second.run_id, 2, code="x", reason=WHY)]
     )
 
     def let_in() -> None:
@@ -216,7 +222,7 @@ def test_watching_tells_each_change_once(root: Path, control: FakeControl, opera
     assert said.code == 130
     texts = [line[9:] for line in said.out.splitlines()]
     assert texts == [
-        f"{first.run_id} toy queued, 1st",
+        f"{first.run_id} toy queued, 1st: so",
         f"{second.run_id} toy queued, 2nd: {WHY}",
         "the queue is paused",
         f"{first.run_id} fake_follow let in: starting",

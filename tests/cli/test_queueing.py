@@ -39,15 +39,10 @@ def test_positions_in_words() -> None:
 
 
 def test_a_place_in_the_queue() -> None:
-    report = QueueReport(
-        queued=[queued("a", 2, reason=WHY), queued("b", 3)], running=[admitted("c", servers=["model_x"])]
-    )
+    report = QueueReport(queued=[queued("a", 2, reason=WHY)], running=[admitted("c", servers=["model_x"])])
     assert place_in(report, "a") == f"queued, 2nd: {WHY}"
-    assert place_in(report, "b") == "queued, 3rd"
     assert place_in(report, "c") == "let in, with model_x: starting"
     assert place_in(report, "d") == ""
-    report.paused = True
-    assert place_in(report, "b") == "queued, 3rd: the queue is paused"
 
 
 def test_cards_and_workers() -> None:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from engine.cli.progress import Pace, describe
 from engine.control.reports import ConflictError, RefusedError, StillAliveError
 from engine.control.waiting_notes import EVERY_SEC, WaitingNotes
 from engine.scheduling.reasons import Reason
+from engine.store.atomic import write_json
+from engine.store.backend_lock import record_path
 from engine.store.process_identity import identity
 from engine.store.rundir import RunDir
 from tests.control.test_backend import request
@@ -51,6 +55,9 @@ def test_one_that_is_held_waits_while_others_pass(control: LiveControl) -> None:
     assert wait_until_over(control, other).status == "completed"
     assert waits(control, held) == "held"
     wait_for(lambda: "an operator holds it" in folder(control, held).read_job().reason, "the reason on disk")
+    [listed] = control.runs(status="pending")
+    assert control.show(held).waits == listed.waits == "an operator holds it"
+    assert describe(listed, Pace()) == "waits: an operator holds it"
     control.release(held)
     assert wait_until_over(control, held).status == "completed"
     for verb in (control.hold, control.release):
@@ -60,6 +67,20 @@ def test_one_that_is_held_waits_while_others_pass(control: LiveControl) -> None:
         control.move(held, 1)
     with pytest.raises(ConflictError, match="not queued"):
         control.prioritize(held, "low")
+
+
+def test_every_run_that_waits_says_why_from_the_first_moment(root: Path) -> None:
+    with live(root, leave=True) as control:
+        control.pause()
+        runs = [control.start(request()) for _ in range(3)]
+        assert all(run.reason for run in control.queue().queued)
+        assert all(control.show(run).waits for run in runs)
+        wait_for(lambda: control.show(runs[2]).waits == "the queue is paused", "the reason")
+    job = folder(control, runs[0]).read_job()
+    job.process = msgspec.structs.replace(identity(), start_ticks=1)
+    write_json(folder(control, runs[0]).job, job)
+    record_path(root).unlink()
+    assert control.show(runs[0]).waits == "no backend serves this root: evaltower --serve takes it up"
 
 
 def test_it_waits_for_what_it_depends_on(control: LiveControl) -> None:

@@ -4,11 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from engine.control.local import LocalControl
 from engine.control.reader import Reader
 from engine.control.reports import Difference, StartRequest, VerifyReport
+from engine.store.atomic import write_json
 from engine.store.environment_record import BatchedRecord, EnvironmentRecord, NodesetRecord
+from engine.store.rundir import RunDir
 from tests.control.waiting import wait_until_over
 from tests.fakes.finished_runs import fake_line, fake_row, make_run
 
@@ -77,6 +80,32 @@ def test_rows_that_differ_without_a_differing_log(tmp_path: Path) -> None:
     missing = compare(tmp_path, {}, {"rows": [fake_row(0)]})
     assert missing.difference is not None
     assert (missing.difference.what, missing.difference.right) == ("episode", "is not there")
+
+
+def run_dir(control: LocalControl, run: str) -> RunDir:
+    return RunDir(Path(control.show(run).path))
+
+
+def asked(run: RunDir, **request: Any) -> str:
+    spec = run.read_spec()
+    write_json(run.spec, structs.replace(spec, eval=structs.replace(spec.eval, **request)))
+    return run.run_id
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_runs_of_different_lists_are_compared_by_what_both_have(tmp_path: Path, order: int) -> None:
+    few = asked(make_run(tmp_path), episode_count=2)
+    more = asked(make_run(tmp_path, rows=[fake_row(0), fake_row(1), fake_row(2)]), episode_count=3)
+    report = Reader(tmp_path).compare_results([few, more][::order])
+    assert (report.verdict, report.compared, report.difference) == ("undecided", 2, None)
+    assert any(
+        "asked for different episodes" in note and "1 are in one alone" in note for note in report.notes
+    )
+    other = asked(make_run(tmp_path, rows=[fake_row(0), fake_row(1, step_count=99)]), episode_count=2)
+    found = Reader(tmp_path).compare_results([more, other][::order])
+    assert found.verdict == "different"
+    assert found.difference is not None
+    assert (found.difference.episode_index, found.difference.what) == (1, "step_count")
 
 
 def test_an_episode_that_the_box_failed_is_left_out_and_leaves_it_open(tmp_path: Path) -> None:
@@ -152,6 +181,10 @@ def test_verify_runs_each_worker_count_and_tries_failed_episodes_again(control: 
     assert [run.worker_count for run in report.runs] == [1, 3]
     assert [run.run_id for run in report.runs] == watched
     assert [run.summary.config.worker_count for run in reversed(control.runs())] == [1, 3]
+    tried = [run_dir(control, run).read_spec().eval.retries for run in watched]
+    asked_more = StartRequest(graph_name="toy", episode_count=1, retries=5)
+    [more] = control.verify(asked_more, [1], watch).runs
+    assert [*tried, run_dir(control, more.run_id).read_spec().eval.retries] == [2, 2, 5]
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

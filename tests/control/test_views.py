@@ -56,7 +56,7 @@ def test_who_holds_what(cards: LiveControl) -> None:
 
 def test_a_job_that_fits_no_single_card_waits_with_numbers(cards: LiveControl) -> None:
     run = cards.start(request(marginal_vram_mb=15 * GB))
-    wait_for(lambda: bool(cards.queue().queued) and bool(cards.queue().queued[0].reason), "its reason")
+    wait_for(lambda: bool(cards.queue().queued) and bool(cards.queue().queued[0].code), "its reason")
     (queued,) = cards.queue().queued
     assert queued.code in ("gpu_memory", "gpu_unmanaged_process")
     assert "15.0 GB" in queued.reason

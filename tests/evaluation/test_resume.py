@@ -243,6 +243,29 @@ def test_a_summary_that_cannot_be_read_is_made_of_the_spec(root: Path, broken: b
     assert (made.status, made.config, made.created_at) == ("running", before.config, before.created_at)
 
 
+@pytest.mark.slow
+def test_what_is_finished_counts_while_the_hosts_of_a_resume_start_and_when_they_cannot(root: Path) -> None:
+    run = write_run(root, COIN, episode_count=40, worker_count=1)
+    killed_after(run, 5)
+    (root / "workspace" / "nodesets").unlink()
+    broken = root / "workspace" / "nodesets"
+    broken.mkdir()
+    slow = "import pathlib, time\nwhile not pathlib.Path(GATE).exists(): time.sleep(0.02)\nraise OSError\n"
+    gate = root / "gate"
+    (broken / "env_coin.py").write_text(slow.replace("GATE", repr(str(gate))))
+    rows = len(read_rows(run))
+    with attempt(run) as process:
+        until(lambda: run.read_progress().activity != "" and view_run(run).status == "running")
+        shown = view_run(run).head
+        assert (shown.completed_count, shown.total_episodes) == (rows, 40)
+        assert shown.metric_stats["success"].n == rows
+        gate.touch()
+        process.wait(RUN_DEADLINE_SEC)
+    ended = run.read_summary()
+    assert (ended.status, ended.completed_count, len(ended.episodes)) == ("error", rows, rows)
+    assert ended.aggregate_metrics == shown.aggregate_metrics
+
+
 def test_a_spec_that_cannot_be_read_is_said_and_harms_nothing(root: Path) -> None:
     run = write_run(root, COIN, episode_count=2)
     before = run.summary.read_bytes()

@@ -345,7 +345,14 @@ def busy_control(root: Path = Path("/nowhere")) -> FakeControl:
                 code="gpu_memory",
                 reason="needs 40.0 GB; GPU 1 has 37.1 free, 2.0 of it reserved by navA",
             ),
-            queued("20260518_142900", 2, label="navC", held=True, priority="low"),
+            queued(
+                "20260518_142900",
+                2,
+                label="navC",
+                held=True,
+                priority="low",
+                reason="an operator holds it",
+            ),
         ],
     )
     control.resources_report = ResourcesReport(driver="present", gpus=fake_gpus(), host=HOST)

@@ -75,7 +75,7 @@ def test_left_with_q_a_run_goes_on_and_is_told_of_at_the_return(centre: Centre) 
     centre.let_go()
     centre.wait_done(run_id)
     with centre.open() as terminal:
-        terminal.wait_for("while you were away")
+        terminal.wait_for("while away")
         assert terminal.shows(f"pid {after}")
         terminal.wait_for("completed")
         terminal.keys("q")

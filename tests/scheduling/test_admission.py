@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from engine.scheduling.admission import decide
+from engine.scheduling.attribution import attribute
 from engine.scheduling.estimates import RUN, Estimate, Figure, Part
 from engine.scheduling.policy import Policy
 from engine.store.settings import Admission
@@ -339,6 +342,15 @@ def test_the_sentence_for_memory() -> None:
     )
 
 
+def test_what_another_backends_run_takes_is_told_as_that() -> None:
+    box = Box([24]).stranger(0, 21).job("a", 8)
+    usage = attribute(box.sample(), [], {4242: "x of /b"})
+    state = replace(box.state(), usage=usage)
+    assert str(decide(state, box.sample(), NOW).waiting["a"]) == (
+        "gpu_memory: needs 8.0 GB; GPU 0 has 3.0 free, 21.0 taken by process 4242 (python) of x of /b"
+    )
+
+
 def test_a_stranger_that_takes_21_gb_is_seen_and_named() -> None:
     box = Box([24]).job("a", 8)
     assert box.told() == {"a": "0"}
@@ -378,6 +390,16 @@ SENTENCES: dict[str, Box] = {
     " the server m": Box([24]).serves("m", 0, 1, 1).job("a", None),
     "cold_start_wait: r is the first of its kind; others wait until it is known what that takes, 10 min at"
     " most": (Box([24]).runs("r", 0, cold=True).job("a", 1)),
+    "cold_start_wait: r is completed, and its last processes are ending": Box(
+        [24], more={"over": {"r": "completed"}}
+    )
+    .runs("r", 0, cold=True)
+    .job("a", 1),
+    "ram: needs 12.0 GB of RAM; 8.0 are free, while 10.0 are reserved by r, 26.0 taken by process 7 (java),"
+    " which is not ours": Box([24], ram=40)
+    .runs("r", None, ram=12, ram_holds=2)
+    .process(7, "java", 26)
+    .job("a", 1, ram=12),
     "disk_low: 1.5 GB are free where runs are written, 2.0 are needed": Box([24], disk_gb=1.5).job("a", 1),
     "dependency: waits for x and y to complete": Box(
         [24], more={"outcomes": {"x": "running", "y": "pending"}}

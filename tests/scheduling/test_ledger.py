@@ -27,7 +27,7 @@ ledger = Ledger(Path(sys.argv[1]))
 with ledger.turn(5) as turn:
     turn.publish(Entry(process=ledger.process, root="/root/of/other",
         pending={sys.argv[2]: 9000.0, "ram": 100.0}, exclusive=["GPU-1"], occupied=["GPU-0", "GPU-1"],
-        cold=None if "known" in sys.argv else "run1"))
+        owners={1: "run2"}, cold=None if "known" in sys.argv else "run1"))
     print("published", flush=True)
     if "hold" in sys.argv:
         sys.stdin.readline()
@@ -207,6 +207,11 @@ def test_a_scheduler_counts_the_others_and_tells_them(folder: Path, tmp_path: Pa
         assert str(ours.scheduler.decisions.waiting["a"]) == (
             "gpu_memory: needs 20.0 GB; GPU 0 has 24.0 free, 8.8 of it reserved by other backends"
         )
+        with Ledger(folder).turn() as turn:
+            assert sorted(turn.others.processes.values()) == [
+                "run2 of /root/of/other",
+                "the backend of /root/of/other",
+            ]
     ours.tick()
     assert set(ours.running()) == {"a"}
     (path,) = folder.glob("*.json")
@@ -215,6 +220,8 @@ def test_a_scheduler_counts_the_others_and_tells_them(folder: Path, tmp_path: Pa
     assert entry.pending[card] == 20 * GB
     assert (entry.exclusive, entry.occupied, entry.cold) == ([], [card], None)
     ours.run_for(4)
+    entry = msgspec.json.decode(path.read_bytes(), type=Entry)
+    assert entry.owners == {ours.world.roots["a"].pid: "a"}
     assert ours.scheduler.decisions.accounts is not None
     assert ours.scheduler.decisions.accounts.cards[card].pool.reserved_mb == 16 * GB  # 4 of it have shown
     entry = msgspec.json.decode(path.read_bytes(), type=Entry)

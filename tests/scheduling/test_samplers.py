@@ -205,6 +205,12 @@ def test_memory_is_attributed_up_to_its_owner() -> None:
         "server:m@1": {RAM: 20.0, "GPU-0": 500},
     }
     assert [str(process) for process in usage.foreign["GPU-0"]] == ["process 99 (p99)", "process 77"]
+    theirs = {1: "the backend of /b", 99: "run x of /b", 20: "not this"}
+    told = attribute(Sample(gpus=(card,), processes=processes), roots, theirs)
+    assert told.shown == usage.shown
+    assert [process.whose for process in told.foreign["GPU-0"]] == ["run x of /b", ""]
+    assert told.foreign_ram is not None
+    assert told.foreign_ram.whose == theirs[told.foreign_ram.pid]
     assert usage.explained == frozenset()  # nobody here is process 77
     assert usage.foreign_ram is not None
     assert usage.foreign_ram.pid == 99

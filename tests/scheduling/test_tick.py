@@ -620,3 +620,13 @@ def test_the_memory_of_one_that_has_just_ended_is_on_its_way_back(tmp_path: Path
     of.scheduler._observe = of.world.observe
     of.run_for(1)
     assert [root.owner for root in of.scheduler.tenants.roots()] == ["b"]
+
+
+def test_one_that_has_ended_is_not_told_as_one_that_others_wait_to_know(tmp_path: Path) -> None:
+    of = backend(tmp_path)
+    of.submit(job("first"), job("second"))
+    of.run_for(3)
+    assert why(of, "second").startswith("cold_start_wait: first is the first of its kind")
+    of.statuses["first"] = "completed"  # by its files: its shim is still there
+    of.tick()
+    assert why(of, "second") == "cold_start_wait: first is completed, and its last processes are ending"

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
 import pytest
 
-from engine.control.reports import ConflictError
+from engine.control.reports import ConflictError, NoBackendError
 from tests.fakes.control import FakeControl, busy_control
 from tests.tui.screen import centre, settled, text_of, until, until_seen
+from tui.drawing import Drawing
 from tui.keymap import make_keymap
+from tui.panes import SLOTS
+from tui.widgets.tabs import Tabs
 
 SMALL, LARGE = (80, 24), (160, 45)
 
@@ -32,7 +36,7 @@ async def test_the_run_under_the_cursor_is_the_one_that_is_told_of() -> None:
         await settled(pilot)
         await pilot.press("j", "j")
         await until(pilot, lambda: app.snapshot.run and app.snapshot.run.run_id == "20260518_141000")
-        assert "navA  running  40/100  withheld  30:00 left" in text_of(app)[0]
+        assert "navA  running  40/100  7 errors  withheld  30:00 left" in text_of(app)[0]
 
 
 async def test_a_filter_follows_every_key_and_escape_clears_it() -> None:
@@ -200,3 +204,44 @@ async def test_a_panes_number_leads_home_from_any_view() -> None:
         await until(pilot, lambda: app.depth == 2)
         await pilot.press("2")
         await until(pilot, lambda: app.screen is app.home and app.home.active == "queue")
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE, (60, 15), (40, 10)])
+async def test_nothing_is_cut_without_a_sign_and_errors_are_seen_at_any_size(size: tuple[int, int]) -> None:
+    app = centre()
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await settled(pilot)
+        await pilot.press("j", "j")
+        await until(pilot, lambda: app.snapshot.run and app.snapshot.run.run_id == "20260518_141000")
+        lines = text_of(app)
+        whole = f" evaltower {app.home.crumbs()}"
+        assert lines[0].startswith(whole) or (lines[0].endswith("…") and whole.startswith(lines[0][:-1]))
+        assert any("40/100" in line and re.search(r" 7\b", line) for line in lines[1:])
+        assert any(" err" in line for line in lines[1:4])
+
+
+@pytest.mark.parametrize(
+    ("room", "told"), [(11, " 1 Runs 24  2 "), (10, " 1 Runs 24 2 "), (9, " 1 Runs … 2 ")]
+)
+def test_a_tab_that_is_cut_says_so(room: int, told: str) -> None:
+    tabs = Tabs([(slot.number, slot.name, slot.heading) for slot in SLOTS])
+    tabs.active = "runs"
+    tabs.say("1 Runs 24")
+    others = sum(len(slot.heading) + 4 for slot in SLOTS if slot.name != "runs")
+    pieces = tabs.pieces(Drawing(), others + room)
+    assert "".join(text for text, _ in pieces).startswith(told)
+
+
+async def test_without_a_backend_the_header_has_cause_and_remedy(tmp_path: Path) -> None:
+    control = busy_control()
+    app = centre(control)
+    async with app.run_test(size=SMALL, notifications=True) as pilot:
+        await settled(pilot)
+        control.refuses["queue"] = NoBackendError(
+            f"no backend answers for {control.root}; 'evaltower --serve' starts one"
+        )
+        app.store.refetch()
+        app.clock.advance(5.0)  # type: ignore[attr-defined]
+        await until_seen(pilot, "data of 14:30:00; no backend answers; 'evaltower --serve' starts one")
+        await pilot.press("2")
+        await until_seen(pilot, "2 Queue was 1 running, 2 wai")

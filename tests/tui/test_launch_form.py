@@ -225,6 +225,10 @@ def test_what_is_remembered_is_what_was_typed_but_the_label() -> None:
     [
         (FITS, "fits now on GPU 1; at most 8 workers would start now"),
         (msgspec.structs.replace(FITS, gpus=[], max_workers=0), "fits now, without a GPU"),
+        (  # nothing is known of it yet
+            msgspec.structs.replace(FITS, gpus=[], worker_count=3, max_workers=1),
+            "fits now, without a GPU",
+        ),
         (
             msgspec.structs.replace(FITS, fits=False, waits="needs 40.0 GB; GPU 1 has 37.1 free"),
             "would wait: needs 40.0 GB; GPU 1 has 37.1 free; at most 8 workers would start now",

@@ -3,6 +3,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from rich.style import Style
 
 from engine.control.queue_reports import QueueReport, ResourcesReport
 from engine.store.outcomes import is_fault, outcome_of
@@ -11,6 +12,7 @@ from tests.fakes.clock import START
 from tests.fakes.control import HOST, fake_gpus, fake_report, mixed_rows, moment
 from tests.fakes.fake_control import queued
 from tests.fakes.finished_runs import fake_row
+from tui.drawing import strip_of
 from tui.models import (
     HISTORY_SEC,
     GpuHistory,
@@ -113,3 +115,18 @@ def test_what_ended_while_nobody_looked() -> None:
     runs = [fake_report("r2", "running"), ended, before]
     assert while_away(runs, moment(300), START) == ["navA completed, 40/40, success 0.500 [0.352, 0.648]"]
     assert while_away(runs, "", START) == []
+
+
+@pytest.mark.parametrize(
+    ("pieces", "told"),
+    [
+        (["40/40"], "40/40"),
+        (["40/400"], "40/4…"),
+        (["abcde", "40/40"], "abcd…"),
+        (["abcde", "   "], "abcde"),
+        (["abc", "4", "1", "0"], "abc4…"),
+    ],
+)
+def test_a_line_that_goes_on_beyond_its_end_says_so(pieces: list[str], told: str) -> None:
+    strip = strip_of([(text, Style.null()) for text in pieces], 5, Style.null(), cut="…")
+    assert (strip.text, strip.cell_length) == (told, 5)

@@ -67,7 +67,12 @@ async def test_what_ended_meanwhile_is_told_and_kept_in_the_activity_log() -> No
         await until(pilot, lambda: app.activity.entries)
         await pilot.pause()
         text = "\n".join(text_of(app))
-        assert "while you were away, 1:30" in text
+        assert "1 run ended, 1 notice while away: @" in text
+        [toast] = app.screen.query("Toast")
+        assert toast.outer_size.height <= 3
+        await pilot.press("at")
+        await until(pilot, lambda: app.depth == 2)
+        text = "\n".join(text_of(app))
         assert "[/x] baseline completed, 24/24" in text
         assert "the queue file was set aside" in text
         assert "old" not in text

@@ -6,6 +6,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from engine.control.late import LateControl
 from engine.control.protocol import Control
@@ -135,6 +136,22 @@ async def test_without_a_backend_what_was_seen_stays_and_is_dated() -> None:
     assert len(seen.queue.queued) == 2
     del control.refuses["queue"]
     assert (await watched.look_later()).problem == ""
+
+
+async def test_without_a_backend_what_has_ended_by_its_files_is_not_told_as_running() -> None:
+    control = busy_control()
+    watched = Watched(control)
+    await watched.store.look()
+    control.refuses["queue"] = NoBackendError("no backend answers for this root")
+    running = next(report for report in control.reports if report.run_id == RUNNING)
+    ended = structs.replace(running, status="completed")
+    control.reports = [ended if report is running else report for report in control.reports]
+    for _ in range(3):
+        seen = await watched.look_later()
+    found = seen.find(RUNNING)
+    assert found is not None
+    assert (found.status, seen.queue.running) == ("completed", [])
+    assert len(seen.queue.queued) == 2
 
 
 async def test_an_error_that_nobody_thought_of_is_a_problem_and_not_the_end() -> None:

@@ -123,7 +123,7 @@ class LanesPane(DrawnPane):
             return "no worker stalls, and none has met a fault: F shows all"
         report = self._detail.report
         if report.status == "pending":
-            return "it has not started yet"
+            return f"waits: {report.waits}" if report.waits else "it has not started yet"
         if report.progress is not None and report.progress.activity:
             return report.progress.activity
         waits = not self._detail.loaded and report.summary.completed_count

@@ -45,7 +45,7 @@ def queue_rows(queue: QueueReport, gpus: Sequence[GpuReport] = ()) -> list[Queue
             graph_name=run.label or run.graph_name,
             priority=run.priority,
             workers=run.worker_count,
-            needs=_amounts(dict(run.admit_charges)),
+            needs=_amounts(_counted(queue, run)),
             why=_where(run, labels),
             held=False,
         )
@@ -59,7 +59,7 @@ def queue_rows(queue: QueueReport, gpus: Sequence[GpuReport] = ()) -> list[Queue
             priority=run.priority,
             workers=run.worker_count,
             needs=_amounts(run.estimate_mb) + (" alone" if run.exclusive_gpu else ""),
-            why=run.reason or ("held" if run.held else "the queue is paused" if queue.paused else ""),
+            why=run.reason,
             held=run.held,
         )
         for run in queue.queued
@@ -88,7 +88,8 @@ class QueuePane(VirtualTable[QueueRow]):
         queue = snapshot.queue
         text = f" {len(queue.running)} running, {len(queue.queued)} waiting"
         paused = [(" paused", self.drawing.warn)] if queue.paused else []
-        return [(text, self.drawing.dim), *paused, *self.filter_pieces()]
+        old = [(" was", self.drawing.warn)] if snapshot.problem else []
+        return [*old, (text, self.drawing.dim), *paused, *self.filter_pieces()]
 
     def show(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
@@ -152,6 +153,13 @@ def _where(run: RunningRun, labels: Mapping[str, str]) -> str:
         return f"{why}; {run.cluster.told}" if why else run.cluster.told
     cards = f"on GPU {', '.join(labels.get(gpu, gpu[:12]) for gpu in run.gpus)}" if run.gpus else "runs"
     return cards + (f", with {', '.join(run.servers)}" if run.servers else "")
+
+
+def _counted(queue: QueueReport, run: RunningRun) -> dict[str, float]:
+    """What it holds and is yet to take; what it was let in with, until that is known."""
+    holds, reserved = queue.holds_mb(run.run_id), queue.reserved_mb(run.run_id)
+    names = sorted({*holds, *reserved}, reverse=True)
+    return {name: holds.get(name, 0.0) + reserved.get(name, 0.0) for name in names} or dict(run.admit_charges)
 
 
 def _amounts(amounts: dict[str, float | None] | dict[str, float]) -> str:

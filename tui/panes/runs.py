@@ -43,10 +43,12 @@ class RunsPane(VirtualTable[RunReport]):
             Column("run", "run", 13, lambda run: run.run_id, text=lambda run: run.run_id[4:]),
             Column("name", "graph", 0, _name, text=_name if wide else _short_name, least=7),
             Column("status", "status", 9, self._status, drop=5),
-            Column("done", "done", 8, _share, text=_done, align="right", drop=1),
-            Column("left", "left", 6, self._left, text=self._left_text, align="right", drop=2),
-            Column("errors", "err", 3, _error_count, text=_errors, align="right", drop=4),
-            Column("result", "result", result[0], _mean, text=lambda run: _result(run, result[1]), drop=3),
+            Column("done", "done", 8, _share, text=_done, align="right", drop=2),
+            Column("left", "left", 6, self._left, text=self._left_text, align="right", drop=4),
+            Column("errors", "err", 3, _error_count, text=_errors, align="right", drop=1),
+            Column(
+                "result", "result", result[0], _mean, text=lambda run: self._result(run, result[1]), drop=3
+            ),
             Column("time", "time", 7, lambda run: run.summary.elapsed_sec, text=_time, align="right", drop=6),
         ]
 
@@ -116,6 +118,13 @@ class RunsPane(VirtualTable[RunReport]):
             return "scoring"
         return run.status
 
+    def _result(self, run: RunReport, told: Callable[[RunReport], str]) -> str:
+        """Why it waits; else the headline, or why there is none at all."""
+        waiting, summary = self._snapshot.queued(run.run_id), run.summary
+        waits = run.waits if waiting is None or self._snapshot.problem else waiting.reason
+        lost = lost_in_short(summary.error_count, summary.completed_count)
+        return one_line(waits) or told(run) or one_line(summary.error or "") or lost
+
     def _left(self, run: RunReport) -> float | None:
         return self._snapshot.left_sec.get(run.run_id)
 
@@ -159,13 +168,6 @@ def _error_count(run: RunReport) -> int:
 
 def _errors(run: RunReport) -> str:
     return str(run.summary.error_count or "")
-
-
-def _result(run: RunReport, told: Callable[[RunReport], str]) -> str:
-    """The headline, else why there is none at all."""
-    summary = run.summary
-    lost = lost_in_short(summary.error_count, summary.completed_count)
-    return told(run) or one_line(summary.error or "") or lost
 
 
 def _mean(run: RunReport) -> float | None:

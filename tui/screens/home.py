@@ -7,6 +7,7 @@ from textual.app import ComposeResult
 from textual.containers import Container
 
 from engine.control.reports import RunReport
+from engine.figures import count
 from tui.actions import Fact, Scope
 from tui.arrangement import ZOOMS, Arrangement, Wish, Zoom, arrange
 from tui.models import Snapshot, duration, headline_of, short_headline
@@ -90,6 +91,7 @@ class HomeView(View):
             report.label or report.run_id,
             report.status,
             f"{report.summary.completed_count}/{report.summary.total_episodes}",
+            count(report.summary.error_count, "error") if report.summary.error_count else "",
             headline_of(report) if self.size.width >= WIDE else short_headline(report, room=16),
             f"{duration(left)} left" if left is not None else "",
             f"{len(waiting)} being scored" if (waiting := waiting_in(report)) else "",

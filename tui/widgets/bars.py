@@ -55,7 +55,8 @@ class _Bar(Widget, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         self._said = self.pieces()
-        return strip_of(self._said, self.size.width, self.centre.drawing.bar)
+        drawing = self.centre.drawing
+        return strip_of(self._said, self.size.width, drawing.bar, cut=drawing.glyphs.cut)
 
     def _apart(self, left: list[Piece], right: list[Piece]) -> list[Piece]:
         """With the right part at the right end, where there is room for it."""
@@ -74,8 +75,7 @@ class Header(_Bar):
         snapshot = centre.snapshot
         left: list[Piece] = [(" evaltower ", drawing.key), (self.view.crumbs(), Style.null())]
         if snapshot.problem:
-            left.append((f"{GAP}{snapshot.problem}", drawing.bad))
-            return left
+            return self._in_trouble(snapshot.problem)
         if snapshot.queue.paused:
             left.append((f"{GAP}queue paused", drawing.warn))
         if snapshot.queue.playing:
@@ -89,6 +89,15 @@ class Header(_Bar):
             right.append((f"low-bw {centre.link}{GAP}", drawing.dim))
         right.append((f"{centre.clock.now():%H:%M} ", Style.null()))
         return self._apart(left, right)
+
+    def _in_trouble(self, problem: str) -> list[Piece]:
+        """What is wrong, and its remedy; before it, as far as there is room, where this is."""
+        drawing = self.centre.drawing
+        told = f"{GAP}{problem.replace(f' for {self.centre.control.root}', '')} "
+        room = self.size.width - cell_len(told)
+        here = [" evaltower", f" evaltower {self.view.crumbs()}"]
+        fitting = ["", *(each for each in here if cell_len(each) <= room)]
+        return [(fitting[-1], drawing.key), (told, drawing.bad)]
 
 
 def attached(snapshot: Snapshot) -> str:

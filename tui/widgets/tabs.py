@@ -8,7 +8,7 @@ from rich.cells import cell_len
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.drawing import Drawing, Piece, strip_of
+from tui.drawing import Drawing, Piece, fit, strip_of
 
 
 class Tabs(Widget, inherit_bindings=False):
@@ -41,16 +41,21 @@ class Tabs(Widget, inherit_bindings=False):
 
     def render_line(self, y: int) -> Strip:
         drawing: Drawing = self.app.drawing  # type: ignore[attr-defined]
-        return strip_of(self._pieces(drawing), self.size.width, drawing.plain)
+        return strip_of(
+            self.pieces(drawing, self.size.width), self.size.width, drawing.plain, cut=drawing.glyphs.cut
+        )
 
-    def _pieces(self, drawing: Drawing) -> list[Piece]:
+    def pieces(self, drawing: Drawing, width: int) -> list[Piece]:
+        """The line, for so many cells."""
         others = sum(cell_len(heading) + 4 for _, name, heading in self._tabs if name != self._active)
-        room = self.size.width - others
+        room = width - others
         pieces: list[Piece] = []
         for number, name, heading in self._tabs:
             if name == self._active:
                 title = f" {self._title or f'{number} {heading}'} "
-                pieces.append((title[: max(0, room)], drawing.key + drawing.cursor))
+                if cell_len(title) > room and cell_len(title := title.rstrip()) > room:
+                    title = fit(title, max(0, room), cut=drawing.glyphs.cut)
+                pieces.append((title, drawing.key + drawing.cursor))
             else:
                 pieces += [(f" {number}", drawing.key), (f" {heading} ", drawing.dim)]
         return pieces

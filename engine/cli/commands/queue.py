@@ -30,8 +30,8 @@ def command(app: App, /, *, as_json: bool) -> None:
         put_wrapped("The queue is paused (evaltower unpause).", "yellow")
     if report.running:
         put_table(
-            ["running", "graph", "workers", "since", "reserved", "where", "label"],
-            [*map(_running, report.running)],
+            ["running", "graph", "workers", "since", "holds", "reserved", "where", "label"],
+            [_running(run, report) for run in report.running],
         )
         for running in report.running:
             if running.cluster is not None and running.cluster.why:
@@ -45,8 +45,7 @@ def command(app: App, /, *, as_json: bool) -> None:
         )
         put()
         for run in report.queued:
-            why = run.reason or "not looked at yet"
-            put_wrapped(f"{ordinal(run.position)}: {why}", "yellow" if run.held else None, "  ")
+            put_wrapped(f"{ordinal(run.position)}: {run.reason}", "yellow" if run.held else None, "  ")
     if not (report.running or report.queued):
         say("nothing runs, and nothing waits")
     if told := _memory(report):
@@ -54,14 +53,15 @@ def command(app: App, /, *, as_json: bool) -> None:
         put_wrapped(told)
 
 
-def _running(run: RunningRun) -> list[str | Cell]:
+def _running(run: RunningRun, report: QueueReport) -> list[str | Cell]:
     since = ago(run.started_at) if run.started_at else "starting"
     return [
         run.run_id,
         _what(run),
         str(run.worker_count),
         Cell("cancelling", "yellow") if run.cancel_requested else since,
-        _amounts(run.admit_charges),
+        _amounts(report.holds_mb(run.run_id)),
+        _amounts(report.reserved_mb(run.run_id)),
         _where(run),
         run.label,
     ]
@@ -96,9 +96,16 @@ def _amounts(amounts: dict[str, float] | dict[str, float | None]) -> str:
 
 
 def _memory(report: QueueReport) -> str:
+    """What is free, and what of it is spoken for; by whom, where that is none of the runs above."""
+    runs = {run.run_id for run in report.running}
     parts = []
     for pool, free in report.measured_free_mb.items():
-        pending = report.pending_reservation_mb.get(pool, 0.0)
-        reserved = f", {gigabytes(pending)} of it reserved" if pending else ""
-        parts.append(f"{pool}: {gigabytes(free)} free{reserved}")
+        owners = report.reservations_mb.get(pool, {})
+        told = f"{pool}: {gigabytes(free)} free"
+        if total := sum(owners.values()):
+            of_it = f", {gigabytes(total)} of it reserved"
+            told += of_it if total <= free else f", while {gigabytes(total)} are reserved"
+            rest = [f"{gigabytes(mb)} by {who}" for who, mb in owners.items() if who not in runs]
+            told += f" ({', '.join(rest)})" if rest else ""
+        parts.append(told)
     return "; ".join(parts)

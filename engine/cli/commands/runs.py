@@ -51,6 +51,9 @@ def _row(report: RunReport) -> list[str | Cell]:
         f"{summary.completed_count}/{summary.total_episodes}",
         str(summary.error_count),
         clock(summary.elapsed_sec),
-        standing(report) or summary.error or lost_in_short(summary.error_count, summary.completed_count),
+        report.waits
+        or standing(report)
+        or summary.error
+        or lost_in_short(summary.error_count, summary.completed_count),
         report.label,
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from engine.cli.app import App
-from engine.cli.output import put, put_json
+from engine.cli.output import put, put_json, put_wrapped
 from engine.cli.progress import describe
 from engine.cli.results import put_result
 from engine.cli.scores import put_scoring
@@ -33,6 +33,6 @@ def command(app: App, /, *, run: str, metric: str | None, as_json: bool) -> None
         from engine.cli.progress import Pace
 
         put()
-        put(describe(report, Pace()))
+        put_wrapped(describe(report, Pace()), "yellow" if report.status == "pending" else None)
         for worker in report.progress.workers if report.progress else []:
             put(f"worker {worker.worker_id}: {worker.episodes_done}/{worker.episodes_total}, {doing(worker)}")

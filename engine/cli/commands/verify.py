@@ -33,7 +33,8 @@ def command(app: App, /, *, targets: tuple[str, ...], workers: str, as_json: boo
     """Run GRAPH at several worker counts and compare the results; or compare runs that are there.
 
     Prints each run's result digest. If they differ, names the first episode, step, node and port that do,
-    and ends with 1.
+    and ends with 1; so it does where the episodes that both have are equal and others could not be compared:
+    undecided. An episode that the box fails is played again twice, or as often as --retries says above that.
     """
     if len(targets) > 1:
         report = app.control.compare_results(targets)
@@ -75,7 +76,8 @@ def _put_report(report: VerifyReport) -> None:
     put(f"{report.verdict}: {count(report.compared, 'episode')} compared", COLOURS[report.verdict])
     if report.difference:
         _put_difference(report.difference)
-    put(f"determinism: {report.determinism} (the weakest label of these runs)")
+    refuted = ", which the difference refutes" if report.difference and report.determinism == "exact" else ""
+    put(f"determinism claimed: {report.determinism} (the weakest label of these runs){refuted}")
     for note in report.notes:
         put(f"note: {note}", "yellow")
 

@@ -21,6 +21,10 @@ from engine.scheduling.launchers.slurm.commands import (
 
 TIMES = ["2026-11-29T10:00:00", "2026-11-29T09:00:00"]
 LINE = "\x1f".join(["7", "20261129_1", "evaltower:ab", "RUNNING", "None", "n1", "gpu:1", *TIMES, "main"])
+UNCONFIGURED = """sbatch: error: resolve_ctls_from_dns_srv: res_nsearch error: try again
+sbatch: error: fetch_config: DNS SRV lookup failed
+sbatch: error: _establish_config_source: failed to fetch config
+sbatch: fatal: Could not establish a configuration source"""
 SILENT = "Unable to contact slurm controller (connect failure)"
 WORD = st.text(st.characters(exclude_categories=["C", "Z"]), max_size=12)
 
@@ -90,6 +94,8 @@ def test_fields_may_hold_equal_signs() -> None:
         ("squeue", "squeue: error: Invalid user: x", SlurmError),
         ("sbatch", "sbatch: error: Socket timed out on send/recv operation", SlurmSilentError),
         ("sbatch", "", SlurmRefusedError),
+        ("sbatch", UNCONFIGURED, SlurmError),
+        ("squeue", UNCONFIGURED.replace("sbatch", "squeue"), SlurmError),
     ],
 )
 def test_silence_is_told_from_refusal(command: str, output: str, kind: type[SlurmError]) -> None:

@@ -190,17 +190,29 @@ _LATER = (
 """A limit that others' ends make room under, or a service that is down."""
 
 
+_UNCONFIGURED = (
+    "configuration source",
+    "fetch_config",
+    "failed to fetch config",
+    "dns srv",
+    "res_nsearch",
+    "slurm.conf",
+)
+"""Its client does not know which cluster is meant: nothing was asked of any."""
+
+
 def told(command: str, output: str) -> SlurmError:
     """What a command that failed said."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     text = "; ".join(lines) or "it failed without a word"
     said = text.removeprefix(f"{command}: ").removeprefix("error: ")
     lowered = text.lower()
-    if any(words in lowered for words in _SILENT):
+    silent = any(words in lowered for words in _SILENT)
+    if silent and not any(words in lowered for words in _UNCONFIGURED):
         return SlurmSilentError(f"{command}: {said}")
     if any(words in lowered for words in _LATER):
         return SlurmLaterError(f"{command}: {said}")
-    if command == "sbatch":
+    if command == "sbatch" and not any(words in lowered for words in _UNCONFIGURED):
         return SlurmRefusedError(f"{command}: {said}")
     return SlurmError(f"{command}: {said}")
 
