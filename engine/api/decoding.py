@@ -12,6 +12,7 @@ from multidict import MultiMapping
 
 from engine.api.errors import BadRequest, problem
 from engine.graph.model import Problem
+from engine.graph.names import near_or_all
 
 _WHERE = re.compile(r" - at `\$(?P<where>[^`]*)`$")
 
@@ -50,6 +51,12 @@ def _problems(found: dict[str, Any], kind: Any, strict: bool) -> list[Problem]:
     """What is wrong with each field; and of a kind that judges itself, what it says of the others."""
     good: dict[str, Any] = {}
     problems: dict[str, Problem] = {}
+    known = kind.__struct_fields__
+    unknown = [
+        problem(name, "is no field of this request", near_or_all(name, known, "its fields"))
+        for name in found
+        if kind.__struct_config__.forbid_unknown_fields and name not in known
+    ]
     for field in msgspec.structs.fields(kind):
         if field.name in found:
             try:
@@ -59,7 +66,7 @@ def _problems(found: dict[str, Any], kind: Any, strict: bool) -> list[Problem]:
         elif field.required:
             problems[field.name] = problem(field.name, "is missing")
     if not hasattr(kind, "problems"):
-        return list(problems.values())
+        return [*unknown, *problems.values()]
     others = [
         other
         for other in kind(**good).problems()
@@ -67,7 +74,7 @@ def _problems(found: dict[str, Any], kind: Any, strict: bool) -> list[Problem]:
             name in other.message for name in problems
         )  # a field that could not be read, taken as absent
     ]
-    return [*problems.values(), *others]
+    return [*unknown, *problems.values(), *others]
 
 
 def _problem(field: str, error: msgspec.ValidationError, value: Any = None, kind: Any = None) -> Problem:
