@@ -69,6 +69,8 @@ def plan_run(root: Path, request: StartRequest) -> RunPlan:
         problems += selection_problems(prepared.graph, catalog, request)
         problems += unknown_selections(prepared.graph, environment_of(prepared.nodesets), request)
         problems += keys_out_of_reach(root, prepared.graph, request.caller_secrets)
+        if not problems:
+            problems += _misfits(root, prepared, request)
     if prepared.graph is None or problems:
         raise RefusedError(problems)
     saved = dump_graph(prepared.graph)
@@ -91,6 +93,15 @@ def plan_run(root: Path, request: StartRequest) -> RunPlan:
         ),
         scoring=scoring,
     )
+
+
+def _misfits(root: Path, prepared: checking.Prepared, request: StartRequest) -> list[Problem]:
+    """A split or episodes that the environment is known not to have: the run would say so, once it starts."""
+    from engine.control.introspection import misfit_of
+
+    assert prepared.graph is not None
+    found = misfit_of(prepared.graph, environment_of(prepared.nodesets), request, root)
+    return [Problem("bad-request", *found)] if found else []
 
 
 def _scoring(root: Path, request: StartRequest, source: str) -> tuple[Mapping[str, Any], list[Problem]]:
