@@ -41,8 +41,24 @@ def near(name: str, options: Iterable[str]) -> str:
     """A remedy that offers the options nearest to ``name``, or ``""`` where none is near."""
     if len(name) > _LONGEST_NAME:
         return ""
-    found = get_close_matches(name, sorted(set(options)), n=3, cutoff=0.6)
-    return f"did you mean {' or '.join(map(repr, found))}?" if found else ""
+    return did_you_mean(get_close_matches(name, sorted(set(options)), n=3, cutoff=0.6))
+
+
+def did_you_mean(found: Iterable[str]) -> str:
+    """``""`` where there is none."""
+    told = " or ".join(map(repr, found))
+    return f"did you mean {told}?" if told else ""
+
+
+def near_nodesets(name: str, options: Iterable[str]) -> list[str]:
+    """The nodesets whose names are nearest. What two have alike that begin with ``env_`` is not that."""
+    if len(name) > _LONGEST_NAME:
+        return []
+    kind = name.partition("_")[0] + "_"
+    own = {option.removeprefix(kind): option for option in options if option.startswith(kind)}
+    alike = [own[found] for found in get_close_matches(name.removeprefix(kind), own, n=3)]
+    others = [option for option in options if not option.startswith(kind)]
+    return alike or get_close_matches(name, others, n=3)
 
 
 def near_or_all(name: str, options: Iterable[str], what: str) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.control.local import LocalControl
-from engine.control.reports import NotFoundError, RefusedError, Sources, StartRequest
+from engine.control.reports import NotFoundError, RefusedError, Sources, StartRequest, problem_text
 from tests.fakes.workspace import NODESET, toy_graph
 
 
@@ -71,6 +71,35 @@ def test_a_nodeset_that_fails_to_load_is_named_with_its_error(control: LocalCont
     assert len(failed) == 1
     assert failed[0].where == str(path)
     assert "ZeroDivisionError" in failed[0].message
+    assert refusal(control, "toy") == [f"{path}: {failed[0].message}"]
+
+
+def test_a_run_without_its_nodesets_is_refused_with_a_line_for_each(
+    control: LocalControl, tmp_path: Path
+) -> None:
+    tools = ["env_tory__reset", *(f"env_libero__{tool}" for tool in ("reset", "step", "see", "look"))]
+    file = tmp_path / "away.json"
+    nodes = [{"id": f"n{number}", "type": kind} for number, kind in enumerate(tools)]
+    file.write_text(json.dumps(toy_graph(nodes=[*toy_graph()["nodes"], *nodes])))
+    assert refusal(control, str(file)) == [
+        "nodeset 'env_tory': is not installed, and the graph needs its env_tory__reset"
+        " (did you mean 'env_toy'?)",
+        "nodeset 'env_libero': is not installed, and the graph needs its env_libero__reset,"
+        " env_libero__step, env_libero__see and 1 more (name the folder that has it with --workspace, or a"
+        " server with --server env_libero=URL)",
+    ]
+    missing = {found.name: (found.wanted, found.remedy) for found in control.check(str(file)).missing}
+    assert missing == {
+        "env_tory": (tools[:1], "did you mean 'env_toy'?"),
+        "env_libero": (tools[1:], ""),
+    }
+
+
+def refusal(control: LocalControl, graph: str) -> list[str]:
+    """The lines of a start that is refused."""
+    with pytest.raises(RefusedError) as refused:
+        control.start(StartRequest(graph_name=graph))
+    return [problem_text(problem) for problem in refused.value.problems]
 
 
 @pytest.mark.parametrize(

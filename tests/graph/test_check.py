@@ -104,6 +104,9 @@ def only(graph: Graph, code: str) -> Problem:
             "env provides env__evaluate, env__reset, env__step",
         ),
         (episode(look="robot__move"), "unknown-node-type", "`evaltower nodesets`"),
+        # Its tool's name alone is no reason to offer another nodeset's.
+        (episode(look="robot__evaluate"), "unknown-node-type", "`evaltower nodesets`"),
+        (episode(look="tools__pass"), "unknown-node-type", "did you mean 'tool__pass'"),
         (episode("reset.obz > look.value", look="tool__pass"), "unknown-handle", "did you mean 'obs'?"),
         (
             episode("reset.q > look.value", look="tool__pass"),
