@@ -95,6 +95,37 @@ def test_a_run_without_its_nodesets_is_refused_with_a_line_for_each(
     }
 
 
+@pytest.mark.parametrize(
+    "declared",
+    [
+        'default_config = {"slip": 0.1}',
+        'required_config = ("slip",)',
+        'config_schema = {"type": "object", "properties": {"slip": {"type": "number"}}}',
+        'config_schema = {"slip": {"type": "number"}}',
+        'ui_config = NodeUIConfig(config_fields=[ConfigField("slip", "slider")])',
+    ],
+)
+def test_a_key_of_a_config_that_looks_like_one_of_the_tool_s_is_a_warning(
+    control: LocalControl, tmp_path: Path, declared: str
+) -> None:
+    nodeset = NODESET.replace("PortDef\n", "ConfigField, NodeUIConfig, PortDef\n", 1)
+    path = control.root / "workspace" / "nodesets" / "env_toy.py"
+    path.write_text(nodeset.replace('"env_toy__reset"', f'"env_toy__reset"\n    {declared}', 1))
+    file = tmp_path / "mistyped.json"
+    graph = toy_graph()
+    graph["nodes"][0]["config"] = {"slpi": 3, "theirs": 1}
+    file.write_text(json.dumps(graph))
+    report = control.check(str(file))
+    assert report.ok
+    (told,) = [problem for problem in report.problems if problem.code == "unknown-key"]
+    assert problem_text(told) == (
+        "node 'reset': config.slpi is no field that env_toy__reset declares (did you mean 'slip'?)"
+    )
+    graph["nodes"][0]["config"] = {"slip": 3, "slpi": 3}  # two that look alike, and both are meant
+    file.write_text(json.dumps(graph))
+    assert not any(problem.code == "unknown-key" for problem in control.check(str(file)).problems)
+
+
 def refusal(control: LocalControl, graph: str) -> list[str]:
     """The lines of a start that is refused."""
     with pytest.raises(RefusedError) as refused:
