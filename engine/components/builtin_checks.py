@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from difflib import get_close_matches
+from collections.abc import Iterable, Iterator, Mapping
 
 from engine.components.builtin_configs import field_problems, fields_of
 from engine.components.builtin_ports import resolve_builtin
@@ -12,7 +11,7 @@ from engine.components.containers import Container as Memory
 from engine.graph.check import LIFETIMES, REDUCERS
 from engine.graph.expand import expand
 from engine.graph.model import Container, Graph, Node, Problem
-from engine.graph.names import near_or_all, node_name
+from engine.graph.names import misspelt, near_or_all, node_name
 
 STATE = "graph_state"
 MESSAGES = "messages"
@@ -23,7 +22,6 @@ ALWAYS_KNOWN = frozenset({"step", "pos", "position", "heading"})
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _STATE_CONFIG = ("initial_value", "max_size")
-_ALIKE = 0.7
 
 
 def builtin_problems(graph: Graph) -> list[Problem]:
@@ -119,18 +117,3 @@ def _of_container(container: Container) -> Iterator[Problem]:
             yield Problem(
                 "idle-lifetime", where, told, "name its signals, or say forever", severity="warning"
             )
-
-
-def misspelt(
-    where: str,
-    place: str,
-    config: Mapping[str, object],
-    known: Collection[str],
-    unread: str = "is read by nothing",
-) -> Iterator[Problem]:
-    """Keys that nothing reads and that look like others; a drawing's own keys do not."""
-    for key in config:
-        near = get_close_matches(key, known, n=1, cutoff=_ALIKE) if key not in known else []
-        if near and near[0] not in config:
-            told = f"{place}{key} {unread}"
-            yield Problem("unknown-key", where, told, f"did you mean {near[0]!r}?", severity="warning")

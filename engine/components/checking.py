@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from shutil import which
 
-from engine.components.builtin_checks import builtin_problems, misspelt
+from engine.components.builtin_checks import builtin_problems
 from engine.components.builtin_ports import BUILTIN_TYPES, resolve_builtin
 from engine.components.catalog import Catalog, NodesetManifest, nodeset_of
 from engine.graph.check import check_graph
 from engine.graph.expand import expand
 from engine.graph.model import Graph, GraphError, Node, PortResolver, Ports, Problem
-from engine.graph.names import node_name
+from engine.graph.names import misspelt, node_name
 
 
 def resolver(catalog: Catalog) -> PortResolver:

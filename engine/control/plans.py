@@ -61,7 +61,8 @@ def plan_run(root: Path, request: StartRequest) -> RunPlan:
         raise RefusedError(problems) from None
     # A cluster's nodes may have programs by `setup` that this machine has not.
     problems += [one for one in prepared.errors if not (request.on and one.code == "no-program")]
-    problems += [*checking.workspace_hooks(root, request.sources)[1]]
+    hooks = checking.workspace_hooks(root, request.sources)[1]
+    problems += [one for one in hooks if one.severity == "error"]
     scoring, unfit = _scoring(root, request, prepared.source)
     problems += [*unfit, *out_of_reach(root, scoring, request.caller_secrets)]
     if prepared.graph is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.control.local import LocalControl
+from engine.control.plans import plan_run
 from engine.control.reports import NotFoundError, RefusedError, Sources, StartRequest, problem_text
 from tests.fakes.workspace import NODESET, toy_graph
 
@@ -124,6 +125,27 @@ def test_a_key_of_a_config_that_looks_like_one_of_the_tool_s_is_a_warning(
     graph["nodes"][0]["config"] = {"slip": 3, "slpi": 3}  # two that look alike, and both are meant
     file.write_text(json.dumps(graph))
     assert not any(problem.code == "unknown-key" for problem in control.check(str(file)).problems)
+
+
+def test_a_workspace_s_hooks_that_are_mistyped_are_warned_of_and_refuse_nothing(
+    control: LocalControl,
+) -> None:
+    hooks = [
+        {"event": "PreNodExecute", "command": "true"},
+        {"event": "PreNodeExecute", "command": "true", "match_node_typ": "env_toy__reset"},
+    ]
+    (control.root / "workspace" / "hooks.json").write_text(json.dumps(hooks))
+    report = control.check("toy")
+    assert report.ok
+    event, key = map(problem_text, report.problems)
+    assert event.startswith(
+        "hooks.json, hook on 'PreNodExecute': the command 'true' is for an event that there"
+    )
+    assert key == (
+        "hooks.json, hook on 'PreNodeExecute': match_node_typ is read by nothing"
+        " (did you mean 'match_node_type'?)"
+    )
+    plan_run(control.root, StartRequest(graph_name="toy"))
 
 
 def refusal(control: LocalControl, graph: str) -> list[str]:
