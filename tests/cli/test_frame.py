@@ -11,7 +11,7 @@ import pexpect
 import pytest
 
 from engine import main
-from engine.cli.app import COMMANDS
+from engine.cli.app import COMMANDS, run_command_line
 from tests.cli.conftest import Shell
 from tests.fakes.finished_runs import make_run
 
@@ -105,7 +105,7 @@ def test_doctor_names_everything_that_is_wrong_with_the_settings(
     def told() -> list[str]:
         capfd.readouterr()
         words = ["--root", str(root), "doctor", "--json"]
-        assert main.run_command_line(main.open_control, words, key_problems=main.key_problems) == 1
+        assert run_command_line(main.open_control, words, key_problems=main.key_problems) == 1
         items = json.loads(capfd.readouterr().out)
         return [item["detail"] for item in items if item["name"] == "evaltower.toml"]
 
