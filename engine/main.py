@@ -47,6 +47,25 @@ def open_control(root: str | None, need: Need) -> Iterator[Control]:
             yield control
 
 
+def key_problems(root: Path) -> list[str]:
+    """What is wrong with the actions and keys of ``[keys]``; see :class:`engine.cli.app.KeyProblems`."""
+    from engine.store.settings import SettingsError, read_settings
+
+    try:
+        keys = read_settings(root).keys
+    except SettingsError:
+        return []
+    if not keys:
+        return []
+    from tui.keymap import KeymapError, make_keymap
+
+    try:
+        make_keymap(keys)
+    except KeymapError as error:
+        return [f"[keys] {problem}" for problem in error.problems]
+    return []
+
+
 @contextmanager
 def embedded(root: Path, simulate: str | None = None, *, quick: bool = False) -> Iterator[Control]:
     """A backend of this process; where another command was faster, its backend, as soon as it listens. quick:
@@ -188,7 +207,9 @@ def _compose(simulate: str | None) -> Compose:
 
 def main() -> None:
     """The console script ``evaltower``."""
-    code = run_command_line(open_control, serve=serve, show_screen=show_screen, show_log=show_log)
+    code = run_command_line(
+        open_control, serve=serve, show_screen=show_screen, show_log=show_log, key_problems=key_problems
+    )
     if "textual" in sys.modules:
         _end(code)
     sys.exit(code)

@@ -12,6 +12,7 @@ from textual.notifications import SeverityLevel
 
 from engine.control.protocol import Control
 from engine.control.reports import ControlError, RunReport
+from engine.store.preferences import Preferences
 from engine.terminal_images import Asked
 from tui import appearance, restoring
 from tui.activity_log import ActivityLog
@@ -21,7 +22,6 @@ from tui.keymap import Keymap
 from tui.link import LinkMeter
 from tui.loading import load
 from tui.models import Snapshot
-from tui.preferences import Preferences
 from tui.rest_calls import Rest
 from tui.screens import DOERS, VIEWS
 from tui.screens.base import Copies, Pane, View
@@ -73,7 +73,7 @@ class ControlCentre(TerminalApp, inherit_bindings=False):
         self.state = state or UiState()
         self.bandwidth = self.state.bandwidth
         self.drawing = appearance.first_drawing(self.preferences, self.state)
-        self.theme_before_mono = self.preferences.theme
+        self.theme_before_mono: str = self.preferences.theme
         self.mouse_on = self.preferences.mouse
         self.interrupted_at = float("-inf")
         self.link = LinkMeter()

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from engine.store.preferences import Preferences
 from tui.drawing import Drawing
-from tui.preferences import Preferences
 from tui.state_file import UiState
 from tui.theme import THEMES, prefers_ascii
 from tui.widgets.menu import Item, Menu

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from engine.figures import count
+from engine.store.preferences import ClipboardMode
 from tui.sanitize import visible_lines
 
-Mode = Literal["auto", "osc52", "tmux", "off"]
-MODES: tuple[Mode, ...] = get_args(Mode)
+MODES: tuple[ClipboardMode, ...] = get_args(ClipboardMode)
 
 MAX_ENCODED_BYTES = 74_994  # what terminals are known to take in one OSC 52
 _TMUX_SEC = 2.0
@@ -49,7 +49,7 @@ class Clipboard:
         write: Callable[[str], None],
         folder: Path,
         *,
-        mode: Mode = "auto",
+        mode: ClipboardMode = "auto",
         environ: Mapping[str, str] = os.environ,
     ) -> None:
         self._write = write

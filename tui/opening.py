@@ -13,7 +13,6 @@ from engine.control.reports import ControlError
 from engine.store.settings import SettingsError, read_settings
 from tui.app import ControlCentre
 from tui.keymap import KeymapError, make_keymap
-from tui.preferences import PreferencesError, make_preferences
 from tui.state_file import load_state, save_state, state_path
 from tui.stderr_guard import StderrGuard
 from tui.terminal_app import run_screen
@@ -27,8 +26,8 @@ def open_centre(control: Control, *, read_only: bool, hand_over: Callable[[], No
     """
     try:
         settings = read_settings(control.root)
-        preferences, keymap = make_preferences(settings.ui), make_keymap(settings.keys)
-    except (SettingsError, PreferencesError, KeymapError) as error:
+        preferences, keymap = settings.ui, make_keymap(settings.keys)
+    except (SettingsError, KeymapError) as error:
         raise ControlError(str(error)) from None
     path = state_path(control.root)
     centres: list[ControlCentre] = []

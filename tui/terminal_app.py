@@ -22,10 +22,11 @@ from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.signal import Signal
 
+from engine.store.preferences import ClipboardMode
 from engine.terminal_images import ANSWER_SEC, Ability, Asked, Way, hidden_by, way_of
 from engine.text import visible
 from tui.changed_cells import ChangedCells, Shown
-from tui.clipboard import Clipboard, Mode
+from tui.clipboard import Clipboard
 from tui.driver import TerminalDriver
 from tui.images.stage import Stage
 from tui.sanitize import SafeText, visible_lines
@@ -64,7 +65,7 @@ class TerminalApp(App[int]):
 
     ENABLE_COMMAND_PALETTE = False
 
-    def __init__(self, guard: StderrGuard | None = None, *, clipboard: Mode = "auto") -> None:
+    def __init__(self, guard: StderrGuard | None = None, *, clipboard: ClipboardMode = "auto") -> None:
         self.guard = guard
         self.terminal_fd = guard.terminal_fd if guard else 2
         self._safe_text = SafeText()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from engine.control.protocol import Control
 from engine.control.reports import ControlError
 from engine.control.root import find_root
+from engine.store.preferences import Preferences
 from engine.store.settings import SettingsError, read_settings
 from tui.app import ControlCentre
 from tui.clock import Clock
 from tui.episode.places import Place
 from tui.episode.session import EVERY_SEC
 from tui.keymap import Keymap, KeymapError, make_keymap
-from tui.preferences import Preferences, PreferencesError, make_preferences
 from tui.screens.log import LogScreen
 from tui.state_file import state_folder
 from tui.stderr_guard import StderrGuard
@@ -62,8 +62,8 @@ def open_viewer(place: Place, control: Control) -> int:
     """
     try:
         settings = read_settings(find_root(None))
-        preferences, keymap = make_preferences(settings.ui), make_keymap(settings.keys)
-    except (SettingsError, PreferencesError, KeymapError) as error:
+        preferences, keymap = settings.ui, make_keymap(settings.keys)
+    except (SettingsError, KeymapError) as error:
         raise ControlError(str(error)) from None
 
     def make(guard: StderrGuard) -> Viewer:

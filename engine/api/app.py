@@ -14,6 +14,7 @@ from engine.api import docs_page, names
 from engine.api.activity import Activity
 from engine.api.answers import Health
 from engine.api.auth import guard
+from engine.api.bodies import Body
 from engine.api.decoding import read_body, read_query
 from engine.api.endpoint import Call, Endpoint, File, Made
 from engine.api.errors import Handler, answer, errors_as_json
@@ -69,7 +70,7 @@ def _handler(endpoint: Endpoint, control: Control, health: Health, pool: Executo
 
     async def handle(request: web.Request) -> web.StreamResponse:
         query = read_query(request.query, endpoint.query)
-        body = await read_body(request, endpoint.body) if endpoint.body else None
+        body = await read_body(request, endpoint.body or Body) if endpoint.method != "GET" else None
         if endpoint.method != "GET" and "run_id" in request.match_info:
             names.changeable_run(request.match_info["run_id"])
         call = Call(control, health, request.match_info, query, body)

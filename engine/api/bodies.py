@@ -1,4 +1,4 @@
-"""What requests hold. Unknown fields are ignored, as AgentCanvas ignores them."""
+"""What requests hold. A field of a body that is none of these is refused: a mistyped one would go unheard."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ AtLeastOne = Annotated[int, msgspec.Meta(ge=1, le=MOST)]
 ZeroOrMore = Annotated[int, msgspec.Meta(ge=0, le=MOST)]
 
 
-class StartBody(StartRequest, kw_only=True):
+class Body(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
+    """A body's fields; by itself, of a route that takes none."""
+
+
+class StartBody(StartRequest, kw_only=True, forbid_unknown_fields=True):
     """A run to queue. Either ``graph_name`` or ``graph`` is needed.
 
     via_subprocess: accepted, and changes nothing. max_steps: the old name of step_budget.
@@ -53,48 +57,48 @@ class PlayBody(StartBody, kw_only=True):
         return asked
 
 
-class CancelBody(msgspec.Struct, kw_only=True):
+class CancelBody(Body, kw_only=True):
     """grace_sec: seconds between asking the run to end and killing it; None is as configured."""
 
     grace_sec: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
 
-class ResumeBody(msgspec.Struct, kw_only=True):
+class ResumeBody(Body, kw_only=True):
     """errors: play the episodes of class ``infra`` again, too."""
 
     errors: bool = False
 
 
-class RescoreBody(msgspec.Struct, kw_only=True):
+class RescoreBody(Body, kw_only=True):
     """scoring: as of a start; null is what the run was scored with. caller_secrets: as of a start."""
 
     scoring: dict[str, Any] | None = None
     caller_secrets: list[str] = []
 
 
-class MoveBody(msgspec.Struct, kw_only=True):
+class MoveBody(Body, kw_only=True):
     """position: from 1; beyond the end is the end."""
 
     position: AtLeastOne
 
 
-class PriorityBody(msgspec.Struct, kw_only=True):
+class PriorityBody(Body, kw_only=True):
     priority: Priority
 
 
-class StepBody(msgspec.Struct, kw_only=True):
+class StepBody(Body, kw_only=True):
     """steps: of the root loop."""
 
     steps: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 1
 
 
-class StopBackendBody(msgspec.Struct, kw_only=True):
+class StopBackendBody(Body, kw_only=True):
     """cancel: end the runs first; else they have the orphans' grace."""
 
     cancel: bool = False
 
 
-class IntrospectBody(msgspec.Struct, kw_only=True):
+class IntrospectBody(Body, kw_only=True):
     """workspaces, active_workspace_dir, servers: as of a start."""
 
     graph_name: str
@@ -180,7 +184,7 @@ class VideoQuery(msgspec.Struct, kw_only=True):
     caption: bool = True
 
 
-class GraphBody(msgspec.Struct, kw_only=True):
+class GraphBody(Body, kw_only=True):
     """graph: as it would be saved. The others: as of a start."""
 
     graph: dict[str, Any]

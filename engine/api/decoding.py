@@ -63,6 +63,12 @@ def _problems(found: dict[str, Any], kind: Any, strict: bool) -> list[Problem]:
     """What is wrong with each field; and of a kind that judges itself, what it says of the others."""
     good: dict[str, Any] = {}
     problems: dict[str, Problem] = {}
+    known = kind.__struct_fields__
+    unknown = [
+        problem(name, "is no field of this request", near_or_all(name, known, "its fields"))
+        for name in found
+        if kind.__struct_config__.forbid_unknown_fields and name not in known
+    ]
     for field in msgspec.structs.fields(kind):
         if field.name in found:
             try:
@@ -72,7 +78,7 @@ def _problems(found: dict[str, Any], kind: Any, strict: bool) -> list[Problem]:
         elif field.required:
             problems[field.name] = problem(field.name, "is missing")
     if not hasattr(kind, "problems"):
-        return list(problems.values())
+        return [*unknown, *problems.values()]
     others = [
         other
         for other in kind(**good).problems()
@@ -80,7 +86,7 @@ def _problems(found: dict[str, Any], kind: Any, strict: bool) -> list[Problem]:
             name in other.message for name in problems
         )  # a field that could not be read, taken as absent
     ]
-    return [*problems.values(), *others]
+    return [*unknown, *problems.values(), *others]
 
 
 def _problem(field: str, error: msgspec.ValidationError, value: Any = None, kind: Any = None) -> Problem:

@@ -50,6 +50,8 @@ COMMANDS = {
     "nodesets": "Show what is installed, what failed to load, and what is served.",
     "doctor": "Look at this machine: what would stop a run?",
 }
+TELL_OF_SETTINGS = ("demo", "run", "check", "verify", "experiment", "doctor")
+"""Commands that tell in their own way what is wrong with evaltower.toml: they refuse, or list it."""
 FAILED, USAGE, NO_BACKEND, INTERRUPTED = 1, 2, 3, 130
 
 Need = Literal["read", "operate", "run"]
@@ -95,6 +97,12 @@ class ShowLog(Protocol):
     def __call__(self, path: str) -> int: ...
 
 
+class KeyProblems(Protocol):
+    """What is wrong with ``[keys]`` of a root's evaltower.toml, whose actions the screen knows."""
+
+    def __call__(self, root: Path) -> list[str]: ...
+
+
 class LazyGroup(click.Group):
     """Knows the commands' names and one-line helps; imports a command only to run it or to explain it."""
 
@@ -117,10 +125,15 @@ class App:
     """What a command gets as ``ctx.obj``. A control is opened when first asked for, and closed at its end."""
 
     def __init__(
-        self, ctx: click.Context, open_control: OpenControl, show_log: ShowLog, root: str | None
+        self,
+        ctx: click.Context,
+        open_control: OpenControl,
+        show_log: ShowLog,
+        key_problems: KeyProblems,
+        root: str | None,
     ) -> None:
         self._ctx, self._open, self._root = ctx, open_control, root
-        self.show_log = show_log
+        self.show_log, self.key_problems = show_log, key_problems
         self._opened: dict[Need, Control] = {}
 
     @property
@@ -144,7 +157,24 @@ class App:
         if need not in self._opened:
             opened = self._open(self._root, need)
             self._opened[need] = self._ctx.with_resource(opened)
+            if need == "read" and self._ctx.invoked_subcommand not in TELL_OF_SETTINGS:
+                _warn_of_settings(self._opened[need].root)
         return self._opened[need]
+
+
+def _warn_of_settings(root: Path) -> None:
+    """Whoever only looks needs no settings, and goes on."""
+    from engine.store.settings import FILE, SettingsError, read_settings
+
+    if not (root / FILE).exists():
+        return
+    try:
+        read_settings(root)
+    except SettingsError as error:
+        from engine.cli.output import say
+
+        for problem in error.problems:
+            say(f"warning: {FILE}: {problem}", "yellow")
 
 
 def _leave_on(*numbers: signal.Signals) -> None:
@@ -220,8 +250,8 @@ def evaltower(
     """
     if os.environ.get("NO_COLOR"):
         ctx.color = False
-    open_control, serve, show_screen, show_log = ctx.obj
-    ctx.obj = App(ctx, open_control, show_log, root)
+    open_control, serve, show_screen, show_log, key_problems = ctx.obj
+    ctx.obj = App(ctx, open_control, show_log, key_problems, root)
     if not serves:
         if host or port is not None or no_token or take_over:
             raise click.UsageError("--host, --port and --no-token belong to --serve")
@@ -257,18 +287,23 @@ def _no_log(path: str) -> int:
     raise click.UsageError("this command line has no screen: see 'evaltower log --help'")
 
 
+def _no_keys(root: Path) -> list[str]:
+    return []
+
+
 def run_command_line(
     open_control: OpenControl,
     arguments: Sequence[str] | None = None,
     serve: Serve = _no_server,
     show_screen: ShowScreen = _no_screen,
     show_log: ShowLog = _no_log,
+    key_problems: KeyProblems = _no_keys,
 ) -> int:
     """Run one command line and give its exit code."""
     words = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in words[: words.index("--") if "--" in words else None]
     try:
-        composed = (open_control, serve, show_screen, show_log)
+        composed = (open_control, serve, show_screen, show_log, key_problems)
         code: Any = evaltower.main(args=words, prog_name="evaltower", standalone_mode=False, obj=composed)
         return code if isinstance(code, int) else 0
     except click.ClickException as error:

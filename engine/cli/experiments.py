@@ -16,12 +16,10 @@ from engine.cli.output import say
 if TYPE_CHECKING:
     from engine.control.reports import StartRequest
 
-OWN = ("graph_name", "graph", "trust_hooks", "caller_secrets")
-"""Fields that a profile and ``K=V`` do not set."""
-
 
 def profile_fields(root: Path, name: str) -> dict[str, Any]:
     """The fields of a start request that the profile gives; of an unknown one: the whole GPU, alone."""
+    from engine.control.experiments import default_problems
     from engine.control.reports import ControlError
     from engine.store.settings import Experiment, SettingsError, read_settings
 
@@ -35,7 +33,8 @@ def profile_fields(root: Path, name: str) -> dict[str, Any]:
         hint = f"; near: {', '.join(near)}" if near else ""
         say(f"there is no [experiments.{name}] in evaltower.toml{hint}: it gets a whole GPU, alone", "yellow")
         profile = Experiment(exclusive_gpu=True)
-    _refuse_unknown(profile.defaults, f"[experiments.{name}] defaults")
+    if problems := default_problems(name, profile):
+        raise click.UsageError("\n".join(problems))
     scheduling = {"marginal_vram_mb": profile.vram_mb, "exclusive_gpu": profile.exclusive_gpu}
     return {**scheduling, **profile.defaults}
 
@@ -43,6 +42,7 @@ def profile_fields(root: Path, name: str) -> dict[str, Any]:
 def build_submission(graph: str, fields: Mapping[str, Any], pairs: Sequence[str]) -> StartRequest:
     """The request for ``graph``: the profile's fields under those of the ``K=V`` pairs. UsageError for a K
     that is no field, or a V that does not fit."""
+    from engine.control.experiments import unknown_fields
     from engine.control.reports import StartRequest
 
     types = {field.name: field.type for field in msgspec.structs.fields(StartRequest)}
@@ -52,7 +52,8 @@ def build_submission(graph: str, fields: Mapping[str, Any], pairs: Sequence[str]
         if not equals:
             raise click.UsageError(f"{pair!r} is not K=V")
         name, dot, inner = name.partition(".")
-        _refuse_unknown([name], pair)
+        if problems := unknown_fields([name], pair):
+            raise click.UsageError(problems[0])
         if dot:
             before = merged.get(name)
             value = _value(text, Any, pair)
@@ -75,14 +76,3 @@ def _value(text: str, kind: Any, pair: str) -> Any:
         return msgspec.convert(text, kind)
     except msgspec.ValidationError as error:
         raise click.UsageError(f"{pair}: {error}") from None
-
-
-def _refuse_unknown(names: Sequence[str] | Mapping[str, Any], where: str) -> None:
-    from engine.control.reports import StartRequest
-
-    known = [name for name in StartRequest.__struct_fields__ if name not in OWN]
-    for name in names:
-        if name not in known:
-            near = get_close_matches(name, known, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
-            raise click.UsageError(f"{where}: there is no field {name!r}: {hint}")

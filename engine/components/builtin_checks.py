@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from difflib import get_close_matches
 
 from engine.components.builtin_configs import field_problems, fields_of
 from engine.components.builtin_ports import resolve_builtin
@@ -12,7 +11,7 @@ from engine.components.containers import Container as Memory
 from engine.graph.check import LIFETIMES, REDUCERS
 from engine.graph.expand import expand
 from engine.graph.model import Container, Graph, Node, Problem
-from engine.graph.names import near_or_all, node_name
+from engine.graph.names import misspelt, near_or_all, node_name
 
 STATE = "graph_state"
 MESSAGES = "messages"
@@ -23,7 +22,6 @@ ALWAYS_KNOWN = frozenset({"step", "pos", "position", "heading"})
 
 PLACEHOLDER = re.compile(r"\{(\w+)\}")
 _STATE_CONFIG = ("initial_value", "max_size")
-_ALIKE = 0.7
 
 
 def builtin_problems(graph: Graph) -> list[Problem]:
@@ -37,7 +35,7 @@ def builtin_problems(graph: Graph) -> list[Problem]:
     for node in flat.nodes:
         where = node_name(node.shown)
         problems += (Problem("bad-config", where, told) for told in field_problems(node.type, node.config))
-        problems += _misspelt(where, "config.", node.config, fields_of(node.type))
+        problems += misspelt(where, "config.", node.config, fields_of(node.type))
         if node.type == "llmCall":
             problems += _of_llm_call(node, wired[node.id], states.get(node.id))
         if node.type == "textParse":
@@ -107,7 +105,7 @@ def _of_text_parse(node: Node) -> Iterator[Problem]:
 def _of_container(container: Container) -> Iterator[Problem]:
     where = f"container {container.id!r}"
     for name, state in container.states.items():
-        yield from _misspelt(where, f"state {name!r}: config.", state.config, _STATE_CONFIG)
+        yield from misspelt(where, f"state {name!r}: config.", state.config, _STATE_CONFIG)
         if state.type not in REDUCERS or state.lifetime not in LIFETIMES:
             continue  # which the check of the graph tells
         try:
@@ -119,14 +117,3 @@ def _of_container(container: Container) -> Iterator[Problem]:
             yield Problem(
                 "idle-lifetime", where, told, "name its signals, or say forever", severity="warning"
             )
-
-
-def _misspelt(
-    where: str, place: str, config: Mapping[str, object], known: Iterable[str]
-) -> Iterator[Problem]:
-    """Keys that nothing reads and that look like others; a drawing's own keys do not."""
-    for key in config:
-        near = get_close_matches(key, known, n=1, cutoff=_ALIKE) if key not in known else []
-        if near and near[0] not in config:
-            told = f"{place}{key} is read by nothing"
-            yield Problem("unknown-key", where, told, f"did you mean {near[0]!r}?", severity="warning")

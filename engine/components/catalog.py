@@ -41,13 +41,15 @@ class PortsManifest(Struct, frozen=True, kw_only=True):
 
 
 class ToolManifest(PortsManifest, frozen=True, kw_only=True):
-    """A node type of a nodeset. ``dynamic_ports``: they depend on its config; ask ``Catalog.resolve``."""
+    """A node type of a nodeset. ``dynamic_ports``: they depend on its config; ask ``Catalog.resolve``.
+    ``config_keys``: those of its config that it declares; it may read others."""
 
     node_type: str
     display_name: str = ""
     description: str = ""
     default_config: dict[str, Any] = {}
     required_config: tuple[str, ...] = ()
+    config_keys: tuple[str, ...] = ()
     batched: bool = False
     dynamic_ports: bool = False
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from shutil import which
 
@@ -11,6 +12,7 @@ from engine.components.catalog import Catalog, NodesetManifest, nodeset_of
 from engine.graph.check import check_graph
 from engine.graph.expand import expand
 from engine.graph.model import Graph, GraphError, Node, PortResolver, Ports, Problem
+from engine.graph.names import misspelt, node_name
 
 
 def resolver(catalog: Catalog) -> PortResolver:
@@ -55,7 +57,21 @@ def all_problems(graph: Graph, catalog: Catalog) -> list[Problem]:
         if name == Path(failure.path).stem
     ]
     needed = [catalog.nodesets[name] for name in needed_nodesets(graph) if name in catalog.nodesets]
-    return [*problems, *builtin_problems(graph), *failed, *filter(None, map(_cannot_start, needed))]
+    return [
+        *problems,
+        *builtin_problems(graph),
+        *_misspelt_configs(graph, catalog),
+        *failed,
+        *filter(None, map(_cannot_start, needed)),
+    ]
+
+
+def _misspelt_configs(graph: Graph, catalog: Catalog) -> Iterator[Problem]:
+    """Keys of the nodes' configs that look like others which their tools declare."""
+    for node in expand(graph).graph.nodes:
+        if tool := catalog.tool(node.type):
+            unread = f"is no field that {node.type} declares"
+            yield from misspelt(node_name(node.shown), "config.", node.config, tool.config_keys, unread)
 
 
 def _cannot_start(manifest: NodesetManifest) -> Problem | None:

@@ -93,12 +93,27 @@ def _tool(tool: BaseCanvasNode) -> ToolManifest:
         where,
         ToolManifest,
         {name: getattr(tool, name) for name in _TOOL_FIELDS},
+        config_keys=_config_keys(tool),
         node_type=getattr(tool, "node_type", None),
         inputs=_ports(where, "input_ports", tool.input_ports),
         outputs=_ports(where, "output_ports", tool.output_ports),
         dynamic_ports=inspect.getattr_static(type(tool), "_resolve_ports")
         is not inspect.getattr_static(BaseCanvasNode, "_resolve_ports"),
     )
+
+
+def _config_keys(tool: BaseCanvasNode) -> list[str]:
+    """By any of the ways in which a class may declare them."""
+    schema: Any = tool.config_schema if isinstance(tool.config_schema, dict) else {}
+    fields = schema.get("properties", schema)
+    drawn = [getattr(field, "name", "") for field in getattr(tool.ui_config, "config_fields", None) or ()]
+    found = [
+        *tool.default_config,
+        *tool.required_config,
+        *(fields if isinstance(fields, dict) else ()),
+        *drawn,
+    ]
+    return sorted({name for name in found if isinstance(name, str) and name})
 
 
 def _tool_name(tool: BaseCanvasNode) -> str:

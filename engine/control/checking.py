@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from hashlib import blake2b
 from pathlib import Path
@@ -15,6 +15,7 @@ import msgspec
 from engine.components.catalog import Catalog, NodesetManifest
 from engine.components.checking import all_problems, needed_nodesets
 from engine.components.discover import discover
+from engine.components.hook_files import FILE as HOOKS_FILE
 from engine.components.hook_files import global_hooks
 from engine.components.roots import roots_of
 from engine.control.hook_trust import is_trusted
@@ -31,7 +32,7 @@ from engine.control.reports import (
 )
 from engine.control.selections import selection_warnings
 from engine.graph.expand import expand
-from engine.graph.hooks import enabled_hooks
+from engine.graph.hooks import enabled_hooks, hook_warnings
 from engine.graph.model import Graph, GraphError, Hook, Problem
 from engine.graph.read import dump_graph, load_graph, parse_graph
 from engine.store.records import Needs, NodesetNeed
@@ -72,11 +73,13 @@ def open_catalog(root: Path, sources: Sources = NOTHING_MORE) -> Catalog:
 
 
 def workspace_hooks(root: Path, sources: Sources = NOTHING_MORE) -> tuple[Sequence[Hook], list[Problem]]:
-    """The hooks that every run of these sources has, and why they cannot be read."""
+    """The hooks that every run of these sources has, and why they cannot be read, or would never run."""
     try:
-        return global_hooks(roots_of(root, sources.workspaces, sources.active_workspace_dir)), []
+        hooks = global_hooks(roots_of(root, sources.workspaces, sources.active_workspace_dir))
     except GraphError as error:
         return (), error.problems
+    warnings = hook_warnings(hook for hook in hooks if hook.enabled)
+    return hooks, [replace(told, where=f"{HOOKS_FILE}, {told.where}") for told in warnings]
 
 
 def borrow(catalog: Catalog, servers: Mapping[str, str], workers: int = 1) -> tuple[Catalog, list[Problem]]:

@@ -16,6 +16,7 @@ from engine.components.catalog import Catalog, NodesetManifest
 from engine.components.requirements import Requirement
 from engine.control.doctor_cluster import examine_cluster
 from engine.control.doctor_extras import extras, installed, packages_of
+from engine.control.experiments import experiment_problems
 from engine.control.reports import DoctorItem
 from engine.hosting.asking import ask_requirements
 from engine.scheduling.ledger import own_backends
@@ -45,6 +46,7 @@ def examine(root: Path, catalog: Catalog, *, cluster: bool = False) -> list[Doct
         _terminal(),
         *_nodesets(catalog),
         *packages_of(catalog),
+        *_settings(root),
         *_profiles(root),
         *examine_cluster(root, submit=cluster),
         _runs(root),
@@ -196,11 +198,20 @@ def _needs(manifest: NodesetManifest, needs: list[Requirement]) -> list[DoctorIt
     return missing or [DoctorItem(name=name, state="ok", detail=f"{python}: {found}")]
 
 
+def _settings(root: Path) -> list[DoctorItem]:
+    """What is wrong with evaltower.toml; the actions of ``[keys]`` the screen knows."""
+    try:
+        problems = experiment_problems(read_settings(root).experiments)
+    except SettingsError as error:
+        problems = error.problems
+    return [DoctorItem(name=FILE, state="failure", detail=problem) for problem in problems]
+
+
 def _profiles(root: Path) -> list[DoctorItem]:
     try:
         profiles = read_settings(root).profiles
-    except SettingsError as error:
-        return [DoctorItem(name=FILE, state="failure", detail=problem) for problem in error.problems]
+    except SettingsError:  # told by _settings
+        return []
     if not profiles:
         return []
     from engine.models.probe import probe

@@ -21,9 +21,11 @@ import msgspec
 from engine.components.catalog import NodesetManifest, environment_of
 from engine.control.checking import Prepared
 from engine.control.queue_reports import IntrospectReport
-from engine.control.reports import ControlError, RefusedError
+from engine.control.reports import ControlError, RefusedError, StartRequest
+from engine.graph.model import Graph
 from engine.graph.splits import usual_split
 from engine.store.importable import importable
+from engine.store.offers import Misfit, Offer, episodes_misfit, keep_offer, last_offer, offer_of, split_misfit
 
 if TYPE_CHECKING:
     from engine.hosting.client import HostClient
@@ -75,13 +77,42 @@ def introspect(prepared: Prepared, root: Path) -> IntrospectReport:
     )
 
 
-def _asked_once(env: NodesetManifest, root: Path) -> _Answer:
+def misfit_of(graph: Graph, env: NodesetManifest | None, request: StartRequest, root: Path) -> Misfit | None:
+    """The split or the episodes that the environment does not have, where it has told what it has: then it is
+    asked again, as its data may have changed. What selectors or a data set may change is left to the run,
+    and so is what another machine has."""
+    if env is None or env.origin == "server" or request.on:
+        return None
+    if request.dataset or request.selectors or request.episode_selectors:
+        return None
+    known = last_offer(env)
+    if known is None or _misfit(graph, request, known) is None:
+        return None
+    try:
+        answer = _asked_once(env, root, again=True)
+    except ControlError:  # the run tells
+        return None
+    return _misfit(graph, request, offer_of(answer.metadata))
+
+
+def _misfit(graph: Graph, request: StartRequest, offer: Offer) -> Misfit | None:
+    split = request.split or usual_split(graph.eval_split, offer.splits)
+    return split_misfit(request.split, offer.splits) or episodes_misfit(
+        request.episode_count,
+        request.start_episode_index,
+        request.episode_indices,
+        offer.counts.get(split),
+    )
+
+
+def _asked_once(env: NodesetManifest, root: Path, *, again: bool = False) -> _Answer:
     key = msgspec.json.encode([env.name, env.source_hash, env.server_python, sorted(env.env.items())])
     with _access:
         lock = _asking.setdefault(key, threading.Lock())
     with lock:
-        if key not in _answers:
+        if again or key not in _answers:
             _answers[key] = _ask(env, root)
+            keep_offer(env, offer_of(_answers[key].metadata))
             while len(_answers) > KEPT:
                 _answers.popitem(last=False)
         return _answers[key]

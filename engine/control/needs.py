@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, TypeVar
 
 from engine.components.catalog import Catalog, NodesetManifest, nodeset_of
@@ -14,8 +15,11 @@ from engine.components.requirements import Condition, Package, Program
 from engine.control.reports import Missing, MissingKind
 from engine.graph.expand import expand
 from engine.graph.model import Graph, Problem
-from engine.graph.names import near, node_name
+from engine.graph.names import did_you_mean, near_nodesets, node_name
 from engine.models.profiles import asked_for
+
+MOST_TOLD = 3
+"""Node types of an absent nodeset that a start's refusal names; ``check`` names them all."""
 
 _Needed = TypeVar("_Needed", Package, Program, Condition)
 
@@ -32,6 +36,7 @@ def unmet_needs(
     """
     missing: dict[tuple[str, str], Missing] = {}
     said: list[Problem] = []
+    of_absent: list[Problem] = []
     by_place = {(problem.code, problem.where): problem for problem in problems}
 
     def miss(kind: MissingKind, name: str, wanted: str, remedy: str) -> None:
@@ -46,11 +51,15 @@ def unmet_needs(
         if unknown and nodeset in catalog.nodesets:
             miss("tool", node.type, node.shown, "")
         elif unknown and nodeset != node.type:
-            miss("nodeset", nodeset, node.type, near(nodeset, catalog.nodesets))
-            said.append(unknown)
+            miss("nodeset", nodeset, node.type, did_you_mean(near_nodesets(nodeset, catalog.nodesets)))
+            of_absent.append(unknown)
         if no_profile := by_place.get(("unknown-profile", where)):
             miss("profile", asked_for(node.config)[0], node.shown, no_profile.remedy)
             said.append(no_profile)
+    failed = {Path(problem.where).stem for problem in problems if problem.code == "nodeset-failed"}
+    said += [
+        _absent(found) for found in missing.values() if found.kind == "nodeset" and found.name not in failed
+    ]
     for name in needed_nodesets(graph):
         for code in ("no-interpreter", "needs-image"):
             if problem := by_place.get((code, f"nodeset {name!r}")):
@@ -83,7 +92,17 @@ def unmet_needs(
                 miss("condition", condition.what, found.name, f"{wrong}: {condition.remedy}")
                 told = f"needs {condition.what}, and {wrong}"
                 said.append(Problem("no-condition", f"nodeset {found.name!r}", told, condition.remedy))
-    return list(missing.values()), said, [problem for problem in problems if problem not in said]
+    others = [problem for problem in problems if problem not in said and problem not in of_absent]
+    return list(missing.values()), said, others
+
+
+def _absent(found: Missing) -> Problem:
+    """One for all the nodes that it would provide."""
+    more = len(found.wanted) - MOST_TOLD
+    types = ", ".join(found.wanted[:MOST_TOLD]) + (f" and {more} more" if more > 0 else "")
+    remedy = f"name the folder that has it with --workspace, or a server with --server {found.name}=URL"
+    told = f"is not installed, and the graph needs its {types}"
+    return Problem("no-nodeset", f"nodeset {found.name!r}", told, found.remedy or remedy)
 
 
 def _needed(

@@ -62,13 +62,16 @@ def plan_run(root: Path, request: StartRequest) -> RunPlan:
     # A cluster's nodes may have programs by `setup`, and cards, that this machine has not.
     there = ("no-program", "no-condition") if request.on else ()
     problems += [one for one in prepared.errors if one.code not in there]
-    problems += [*checking.workspace_hooks(root, request.sources)[1]]
+    hooks = checking.workspace_hooks(root, request.sources)[1]
+    problems += [one for one in hooks if one.severity == "error"]
     scoring, unfit = _scoring(root, request, prepared.source)
     problems += [*unfit, *out_of_reach(root, scoring, request.caller_secrets)]
     if prepared.graph is not None:
         problems += unused_servers(request.servers, needed_nodesets(prepared.graph))
         problems += selection_problems(prepared.graph, catalog, environment_of(prepared.nodesets), request)
         problems += keys_out_of_reach(root, prepared.graph, request.caller_secrets)
+        if not problems:
+            problems += _misfits(root, prepared, request)
     if prepared.graph is None or problems:
         raise RefusedError(problems)
     saved = dump_graph(prepared.graph)
@@ -91,6 +94,15 @@ def plan_run(root: Path, request: StartRequest) -> RunPlan:
         ),
         scoring=scoring,
     )
+
+
+def _misfits(root: Path, prepared: checking.Prepared, request: StartRequest) -> list[Problem]:
+    """A split or episodes that the environment is known not to have: the run would say so, once it starts."""
+    from engine.control.introspection import misfit_of
+
+    assert prepared.graph is not None
+    found = misfit_of(prepared.graph, environment_of(prepared.nodesets), request, root)
+    return [Problem("bad-request", *found)] if found else []
 
 
 def _scoring(root: Path, request: StartRequest, source: str) -> tuple[Mapping[str, Any], list[Problem]]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from engine.components.seeds import episode_seed
 from engine.graph.splits import usual_split
+from engine.store.offers import episodes_misfit, offer_of, split_misfit
 from engine.store.records import EvalRequest, Identity, JobKind, identity_of
 
 
@@ -35,15 +36,14 @@ class PlannedEpisode:
 
 def choose_split(asked: str, graph_split: str, metadata: Mapping[str, Any]) -> str:
     """The split that is played, of those that the environment's metadata names. Raises PlanError."""
-    splits = [str(split) for split in metadata.get("splits") or ()]
-    if asked and splits and asked not in splits:
-        raise PlanError(f"there is no split {asked!r}; the environment has {', '.join(splits)}")
+    splits = offer_of(metadata).splits
+    if wrong := split_misfit(asked, splits):
+        raise PlanError(str(wrong))
     return asked or usual_split(graph_split, splits)
 
 
 def plan_request(request: EvalRequest, split: str, metadata: Mapping[str, Any]) -> list[PlannedEpisode]:
     """The episodes that a request asks for. Raises PlanError."""
-    counts = metadata.get("episode_counts") or {}
     return plan_episodes(
         count=request.episode_count,
         start=request.start_episode_index,
@@ -51,7 +51,7 @@ def plan_request(request: EvalRequest, split: str, metadata: Mapping[str, Any]) 
         selectors=request.selectors,
         episode_selectors=request.episode_selectors,
         run_seed=request.seed,
-        available=counts.get(split),
+        available=offer_of(metadata).counts.get(split),
         repeats=request.repeats,
     )
 
@@ -74,11 +74,12 @@ def plan_episodes(
     ``available`` is the number of episodes that the environment says it has, None where it does not say.
     Raises PlanError.
     """
-    chosen = list(indices) if indices is not None else _range(count, start, available)
+    if wrong := episodes_misfit(count, start, indices, available):
+        raise PlanError(str(wrong))
+    end = start + count if count != -1 or available is None else available
+    chosen = list(indices) if indices is not None else list(range(start, end))
     if not chosen:
         raise PlanError("no episode to run: ask for at least one (-n N, --all or --episodes LIST)")
-    if available is not None and (beyond := sorted({i for i in chosen if i >= available})):
-        raise PlanError(f"episode {beyond[0]} is beyond the environment's {available} (0 to {available - 1})")
     extra = list(episode_selectors) if episode_selectors is not None else [{}] * len(chosen)
     if len(extra) != len(chosen):
         raise PlanError(f"episode_selectors has {len(extra)} for a list of {len(chosen)}: give one for each")
@@ -131,14 +132,6 @@ def common_multiple(counts: Iterable[int | None]) -> int | None:
     """Where every recycled nodeset begins afresh at once; None where none is recycled."""
     known = [count for count in counts if count is not None]
     return math.lcm(*known) if known else None
-
-
-def _range(count: int, start: int, available: int | None) -> list[int]:
-    if count != -1:
-        return list(range(start, start + count))
-    if available is None:
-        raise PlanError("the environment does not say how many episodes it has: say how many (-n N)")
-    return list(range(start, available))
 
 
 def _refuse_doubles(planned: Sequence[PlannedEpisode]) -> None:

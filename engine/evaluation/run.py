@@ -49,6 +49,7 @@ from engine.store.environment_record import EnvironmentRecord
 from engine.store.episode_folders import folder_names
 from engine.store.fence import Fence, FencedError
 from engine.store.keys import Keys
+from engine.store.offers import keep_offer, offer_of
 from engine.store.play import PlayAddress
 from engine.store.records import RunStatus, Spec, WorkerProgress, now_iso, task_of
 from engine.store.rundir import RunDir, RunDirError
@@ -206,6 +207,8 @@ class Run:
         asked = {"dataset": self._request.dataset, "split": self._request.split, **self._request.selectors}
         told = {name: value for name, value in asked.items() if value != ""}
         metadata = await self._hosts.metadata(loaded.env, told)
+        if loaded.env is not None and loaded.env.origin != "server" and not told.keys() - {"split"}:
+            await asyncio.to_thread(keep_offer, loaded.env, offer_of(metadata))
         self._summary.config.split = choose_split(self._request.split, loaded.plan.graph.eval_split, metadata)
         planned = plan_request(self._request, self._summary.config.split, metadata)
         await self._write_environment(self._hosts, loaded.chat, before)

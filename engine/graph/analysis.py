@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, groupby
 
 from engine.graph.expand import expand
 from engine.graph.hooks import hook_problems
 from engine.graph.loops import Forest, find_loops
 from engine.graph.model import Edge, Graph, Node, PortResolver, Ports, Problem
-from engine.graph.names import edge_name, near, node_name
+from engine.graph.names import edge_name, near, near_nodesets, node_name
 from engine.graph.pairs import find_pairs
 from engine.graph.ports import Slot, find_port, loop_ports, loop_slots, required_inputs
 from engine.graph.removed import REMOVED_TYPES, removed_problems
@@ -159,13 +160,17 @@ def _resolved(node: Node, resolve: PortResolver, known_types: Iterable[str]) -> 
     if ports is not None:
         return ports
     nodeset, _, tool = node.type.partition("__")
-    message = (
-        f"no nodeset provides the type {node.type!r}" if tool else f"there is no node type {node.type!r}"
-    )
-    siblings = [name for name in known_types if tool and name.startswith(f"{nodeset}__")]
-    remedy = near(node.type, known_types) or (
-        f"{nodeset} provides {', '.join(sorted(siblings))}" if siblings else ""
-    )
+    if not tool:
+        message, remedy = f"there is no node type {node.type!r}", near(node.type, known_types)
+    else:
+        message = f"no nodeset provides the type {node.type!r}"
+        by_nodeset = groupby(sorted(known_types), lambda known: known.partition("__")[0])
+        provided = {name: list(types) for name, types in by_nodeset}
+        siblings = provided.pop(nodeset, [])
+        alike = siblings or chain.from_iterable(provided[name] for name in near_nodesets(nodeset, provided))
+        remedy = near(node.type, alike)
+        if siblings:
+            remedy = remedy or f"{nodeset} provides {', '.join(siblings)}"
     return Problem(
         "unknown-node-type", where, message, remedy or "`evaltower nodesets` lists what is installed"
     )

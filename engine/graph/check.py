@@ -8,8 +8,16 @@ from engine.graph.analysis import Analysis, analyse
 from engine.graph.check_edges import edge_problems, unwired_inputs
 from engine.graph.check_loops import loop_problems
 from engine.graph.model import Graph, PortResolver, Problem
-from engine.graph.names import called, near, near_or_all, node_name
+from engine.graph.names import called, edge_name, misspelt, near, near_or_all, node_name
 
+GRAPH_KEYS = (
+    "name", "description", "nodes", "edges", "step_budget", "eval_graph", "eval_split", "containers",
+    "access_grants", "hooks", "kind",
+)  # fmt: skip
+NODE_KEYS = ("id", "type", "label", "config", "subgraph")
+EDGE_KEYS = ("id", "source", "target", "sourceHandle", "targetHandle")
+CONTAINER_KEYS = ("id", "label", "states")
+STATE_KEYS = ("type", "value_type", "config", "lifetime", "reset_on")
 REDUCERS = ("accumulator", "lastWrite", "counter")
 KINDS = ("graph", "node")
 MOST_STEPS = 1_000_000_000
@@ -36,6 +44,7 @@ def problems_of(analysis: Analysis) -> list[Problem]:
         *unwired_inputs(analysis),
         *loop_problems(analysis),
         *_nothing_starts(analysis),
+        *_misspelt_keys(analysis.graph),
     ]
     found.sort(key=lambda problem: problem.severity != "error")
     return [called(problem, analysis.names) for problem in found] if analysis.names else found
@@ -49,6 +58,20 @@ def _head(graph: Graph) -> Iterator[Problem]:
     if graph.step_budget is not None and not 1 <= graph.step_budget <= MOST_STEPS:
         message = f"step_budget must be 1 to {MOST_STEPS} steps, or null to leave it open"
         yield Problem("bad-budget", "graph", message)
+
+
+def _misspelt_keys(graph: Graph) -> Iterator[Problem]:
+    """Unknown keys are kept, as they are the canvas's own; one that looks like ours is none of those."""
+    yield from misspelt("graph", "", graph.extra, GRAPH_KEYS)
+    for node in graph.nodes:
+        yield from misspelt(node_name(node.id), "", node.extra, NODE_KEYS)
+    for edge in graph.edges:
+        yield from misspelt(edge_name(edge.id), "", edge.extra, EDGE_KEYS)
+    for container in graph.containers:
+        where = f"container {container.id!r}"
+        yield from misspelt(where, "", container.extra, CONTAINER_KEYS)
+        for name, state in container.states.items():
+            yield from misspelt(where, f"state {name!r}: ", state.extra, STATE_KEYS)
 
 
 def _outputs(analysis: Analysis) -> Iterator[Problem]:

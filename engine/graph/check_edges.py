@@ -34,9 +34,18 @@ def unwired_inputs(analysis: Analysis) -> Iterator[Problem]:
     for node_id, ports in analysis.ports.items():
         for name in sorted(required_inputs(ports) - analysis.wired[node_id]):
             message = f"its required input {name!r} has no edge"
-            yield Problem(
-                "required-input-unwired", node_name(node_id), message, f"wire an edge into {name!r}"
-            )
+            remedy = f"wire an edge into {name!r}{_strays(analysis, node_id)}"
+            yield Problem("required-input-unwired", node_name(node_id), message, remedy)
+
+
+def _strays(analysis: Analysis, node_id: str) -> str:
+    """The edges into slots that a loop does not declare: one of them may be the one that is missed."""
+    slots = analysis.slots.get(node_id, {})
+    return "".join(
+        f"; {edge_name(edge.id)} goes into {edge.target_handle!r}, which it does not declare"
+        for edge in analysis.edges.values()
+        if edge.target == node_id and edge.target_handle in slots and not slots[edge.target_handle].declared
+    )
 
 
 def _no_output(analysis: Analysis, edge: Edge) -> Problem:

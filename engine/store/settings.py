@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 import msgspec
 
+from engine.store.preferences import Preferences
 from engine.store.profile import Price, Profile, profile_problems
 from engine.store.slurm_settings import SlurmSettings
 from engine.store.wording import told
 
 FILE = "evaltower.toml"
-
-T = TypeVar("T", bound=msgspec.Struct)
 
 AboveZero = Annotated[float, msgspec.Meta(gt=0)]
 ZeroOrMore = Annotated[float, msgspec.Meta(ge=0)]
@@ -57,13 +57,13 @@ class Experiment(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole file. A section without a type of its own is read by whoever it is for."""
+    """The whole file. keys: action → its key, or a list of them; the screen knows the actions."""
 
     profiles: dict[str, Profile] = {}
     experiments: dict[str, Experiment] = {}
     slurm: SlurmSettings = SlurmSettings()
-    keys: dict[str, Any] = {}
-    ui: dict[str, Any] = {}
+    keys: dict[str, str | list[str]] = {}
+    ui: Preferences = Preferences()
     admission: Admission = Admission()
 
 
@@ -78,70 +78,59 @@ def read_settings(root: Path) -> Settings:
     problems = _unknown(document, Settings, "", "section")
     tables = {name: table for name, table in document.items() if name in Settings.__struct_fields__}
     problems += [f"[{name}] is not a table" for name, table in tables.items() if not isinstance(table, dict)]
+    if not problems:
+        for name, record in (("admission", Admission), ("slurm", SlurmSettings), ("ui", Preferences)):
+            problems += _wrong(tables.get(name, {}), record, f"[{name}]")
+        problems += [
+            f"[keys] {action}: must be a key, or a list of keys"
+            for action, keys in tables.get("keys", {}).items()
+            if not all(isinstance(key, str) for key in (keys if isinstance(keys, list) else [keys]))
+        ]
+        for name, table in tables.get("experiments", {}).items():
+            problems += _wrong(table, Experiment, f"[experiments.{name}]")
+        problems += _wrong_profiles(tables.get("profiles", {}), root)
     if problems:
         raise SettingsError(problems)
-    profiles = _profiles(tables.pop("profiles", {}), root)
-    experiments = _experiments(tables.pop("experiments", {}))
-    admission = _section("admission", tables.pop("admission", {}), Admission)
-    slurm = _section("slurm", tables.pop("slurm", {}), SlurmSettings)
-    return Settings(profiles=profiles, experiments=experiments, admission=admission, slurm=slurm, **tables)
+    return msgspec.convert(tables, Settings)
 
 
-def _profiles(tables: Mapping[str, Any], root: Path) -> dict[str, Profile]:
-    profiles: dict[str, Profile] = {}
+def _wrong_profiles(tables: Mapping[str, Any], root: Path) -> list[str]:
     problems: list[str] = []
+    active: list[str] = []
     for name, table in tables.items():
-        found = _problems(name, table, root)
+        where = f"[profiles.{name}]"
+        found = _wrong(table, Profile, where)
+        if isinstance(table, dict) and isinstance(table.get("price"), dict):
+            found += _unknown(table["price"], Price, f"{where} price", "key")
+        with suppress(msgspec.ValidationError):
+            profile = msgspec.convert(table, Profile)
+            found += [f"{where} {problem}" for problem in profile_problems(profile, root)]
+            active += [name] if profile.active else []
         problems += found
-        if not found:
-            profiles[name] = msgspec.convert(table, Profile)
-    active = [name for name, profile in profiles.items() if profile.active]
     if len(active) > 1:
         problems.append(f"more than one profile is active ({', '.join(active)}): let one be")
-    if problems:
-        raise SettingsError(problems)
-    return profiles
+    return problems
 
 
-def _experiments(tables: Mapping[str, Any]) -> dict[str, Experiment]:
-    experiments: dict[str, Experiment] = {}
-    problems: list[str] = []
-    for name, table in tables.items():
-        where = f"[experiments.{name}]"
-        if isinstance(table, dict):
-            problems += _unknown(table, Experiment, where, "key")
-        try:
-            experiments[name] = msgspec.convert(table, Experiment)
-        except msgspec.ValidationError as error:
-            problems.append(f"{where} {told(error, Experiment)}")
-    if problems:
-        raise SettingsError(problems)
-    return experiments
-
-
-def _section(name: str, table: Mapping[str, Any], record: type[T]) -> T:
-    problems = _unknown(table, record, f"[{name}]", "key")
-    try:
-        section = msgspec.convert(table, record)
-    except msgspec.ValidationError as error:
-        problems.append(f"[{name}] {told(error, record)}")
-    if problems:
-        raise SettingsError(problems)
-    return section
-
-
-def _problems(name: str, table: Any, root: Path) -> list[str]:
-    where = f"[profiles.{name}]"
+def _wrong(table: Any, record: type[msgspec.Struct], where: str) -> list[str]:
+    """Every key that is none, and every value that does not fit."""
     if not isinstance(table, dict):
-        return [f"profiles.{name} is not a table: a profile begins with {where}"]
-    problems = _unknown(table, Profile, where, "key")
-    if isinstance(table.get("price"), dict):
-        problems += _unknown(table["price"], Price, f"{where} price", "key")
+        return [f"{where.strip('[]')} is not a table: it begins with {where}"]
+    problems = _unknown(table, record, where, "key")
+    misfits = []
+    for field in msgspec.structs.fields(record):
+        if field.name in table:
+            alone = msgspec.defstruct(record.__name__, [(field.name, field.type)])
+            misfits += _misfit({field.name: table[field.name]}, alone, where)
+    return problems + (misfits or _misfit(table, record, where))
+
+
+def _misfit(table: dict[str, Any], record: type[msgspec.Struct], where: str) -> list[str]:
     try:
-        profile = msgspec.convert(table, Profile)
+        msgspec.convert(table, record)
     except msgspec.ValidationError as error:
-        return [*problems, f"{where} {told(error, Profile)}"]
-    return [*problems, *(f"{where} {problem}" for problem in profile_problems(profile, root))]
+        return [f"{where} {told(error, record)}"]
+    return []
 
 
 def _unknown(table: Mapping[str, Any], record: type[msgspec.Struct], where: str, kind: str) -> list[str]:

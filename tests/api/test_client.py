@@ -150,15 +150,53 @@ def test_of_a_field_that_cannot_be_read_nothing_else_is_said(client: Client) -> 
     assert [problem["where"] for problem in failure["problems"]] == ["episode_indices[0]"]
 
 
-def test_what_is_unknown_or_old_is_taken(client: Client) -> None:
-    run_id = client.start(
-        "", graph=toy(), episode_count=1, via_subprocess=False, something_else=[1], priority="high"
-    )
-    done = client.wait_until(run_id)
+AGENTCANVAS_FIELDS: dict[str, object] = {
+    "dataset": "", "split": "", "selectors": {}, "episode_count": 1, "max_steps": 5, "start_episode_index": 0,
+    "worker_count": 1, "per_step_budget_sec": None, "episode_indices": None, "episode_selectors": None,
+    "via_subprocess": False, "marginal_vram_mb": 0, "exclusive_gpu": False, "priority": "high",
+    "active_workspace_dir": None,
+}  # fmt: skip
+"""Every field that its clients send, ``max_steps`` by the name it had before."""
+
+
+def test_every_field_of_agentcanvas_is_taken(client: Client) -> None:
+    done = client.wait_until(client.start("toy", **AGENTCANVAS_FIELDS))
     assert done["status"] == "completed", done
 
 
-def toy() -> dict[str, object]:
-    from tests.fakes.workspace import toy_graph
-
-    return toy_graph()
+@pytest.mark.parametrize(
+    ("path", "body", "told"),
+    [
+        (
+            f"{EVAL}/start",
+            {"graph_name": "toy", "epsiode_count": 2, "step_buget": 1, "e": 0, "worker_count": 0},
+            [
+                "epsiode_count: is no field of this request (did you mean 'episode_count'",
+                "step_buget: is no field of this request (did you mean 'step_budget'",
+                "e: is no field",
+                "worker_count: is 0",
+            ],
+        ),
+        (f"{EVAL}/play", {"graph_name": "toy", "episodes": 1}, ["episodes: is no field", "'episode'"]),
+        (f"{EVAL}/introspect", {"graph": "toy"}, ["graph: is no", "'graph_name'", "graph_name: is missing"]),
+        (f"{EVAL}/estimate", {"graph_name": "toy", "workers": 2}, ["workers: is no field", "worker"]),
+        ("/api/graphs/validate", {"graph": {}, "workspace": []}, ["did you mean 'workspaces'"]),
+        (f"{EVAL}/runs/last/cancel", {"grace": 0}, ["grace: is no field", "'grace_sec'"]),
+        (f"{EVAL}/runs/last/resume", {"error": True}, ["did you mean 'errors'"]),
+        (f"{EVAL}/runs/last/rescore", {"scorings": {}}, ["did you mean 'scoring'"]),
+        (f"{EVAL}/runs/last/move", {"positon": 1}, ["positon: is no", "position: is missing"]),
+        (f"{EVAL}/runs/last/priority", {"prio": "low"}, ["prio: is no field"]),
+        (f"{EVAL}/runs/last/hold", {"why": "x"}, ["why: is no field of this request (its fields: none)"]),
+        (f"{EVAL}/play/last/step", {"n": 3}, ["n: is no field of this request (its fields: 'steps')"]),
+        (f"{EVAL}/queue/pause", {"for": 3}, ["for: is no field"]),
+        ("/api/system/backend/stop", {"cancle": True}, ["did you mean 'cancel'"]),
+    ],
+)
+def test_a_field_that_a_request_does_not_have_is_refused(
+    client: Client, path: str, body: dict[str, object], told: list[str]
+) -> None:
+    answer = client.http.post(path, json=body)
+    assert answer.status_code == 400
+    for part in told:
+        assert part in answer.json()["detail"]
+    assert not client.queue()["queued"]

@@ -44,13 +44,15 @@ def test_a_run_that_is_not_scored_has_no_scoring(client: Client) -> None:
     assert (answer.status_code, "was not scored" in answer.json()["detail"]) == (409, True)
 
 
-@pytest.mark.parametrize("path", ["start", "runs/{}/rescore"])
-def test_what_is_wrong_with_it_is_400_with_every_reason(client: Client, path: str) -> None:
+@pytest.mark.parametrize(("path", "more"), [("start", {"graph_name": "toy"}), ("runs/{}/rescore", {})])
+def test_what_is_wrong_with_it_is_400_with_every_reason(
+    client: Client, path: str, more: dict[str, str]
+) -> None:
     run_id = client.start("toy", episode_count=1)
     client.wait_until(run_id)
     client.wait_until_idle()
     wrong = {**ONE_JUDGE, "graders": [{"id": "stepps"}], "error_budget": 7}
-    answer = client.http.post(f"{EVAL}/{path.format(run_id)}", json={"graph_name": "toy", "scoring": wrong})
+    answer = client.http.post(f"{EVAL}/{path.format(run_id)}", json={**more, "scoring": wrong})
     assert answer.status_code == 400
     assert {problem["where"] for problem in answer.json()["problems"]} == {
         "scoring.graders[0].id",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pexpect
 import pytest
 
 from engine import main
-from engine.cli.app import COMMANDS
+from engine.cli.app import COMMANDS, run_command_line
 from tests.cli.conftest import Shell
 from tests.fakes.finished_runs import make_run
 
@@ -77,6 +78,52 @@ def test_every_problem_of_the_settings_is_a_line_of_its_own(
     assert [line.partition(":")[0] for line in lines] == ["error"] * 3
     for line, name in zip(lines, ("experiment", "nonsense", "admision"), strict=True):
         assert f"evaltower.toml: there is no section '{name}'" in line
+
+
+@pytest.mark.parametrize("words", [("runs",), ("nodesets",), ("show", "last"), ("runs", "--json")])
+def test_who_only_looks_warns_of_the_settings_and_goes_on(
+    shell: Shell, root: Path, words: tuple[str, ...]
+) -> None:
+    make_run(root)
+    before = shell(*words)
+    (root / "evaltower.toml").write_text('[ui]\ntheme = "x"\n[admission]\ngrace = -1\n')
+    said = shell(*words)
+    assert (said.code, said.out) == (before.code, before.out)
+    lines = [line for line in said.err.splitlines() if "evaltower.toml" in line]
+    assert [line.partition(" must")[0] for line in lines] == [
+        "warning: evaltower.toml: [admission] grace",
+        "warning: evaltower.toml: [ui] theme",
+    ]
+    (root / "evaltower.toml").write_text("[ui")
+    assert "warning: evaltower.toml: it cannot be read" in shell(*words).err
+
+
+@pytest.mark.slow
+def test_doctor_names_everything_that_is_wrong_with_the_settings(
+    root: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def told() -> list[str]:
+        capfd.readouterr()
+        words = ["--root", str(root), "doctor", "--json"]
+        assert run_command_line(main.open_control, words, key_problems=main.key_problems) == 1
+        items = json.loads(capfd.readouterr().out)
+        return [item["detail"] for item in items if item["name"] == "evaltower.toml"]
+
+    (root / "evaltower.toml").write_text("[experimets]\n")
+    assert told() == ["there is no section 'experimets': did you mean 'experiments'?"]
+    text = """
+[keys]
+"runs.nwe" = "n"
+[experiments.a]
+defaults = { worker_cuont = 1, episode_count = "x", graph_name = "toy" }
+"""
+    (root / "evaltower.toml").write_text(text)
+    worker, graph, count, key = told()
+    where = "[experiments.a] defaults: "
+    assert worker == f"{where}there is no field 'worker_cuont': did you mean 'worker_count'?"
+    assert graph.startswith(f"{where}there is no field 'graph_name'")
+    assert count == f"{where}episode_count must be a whole number, not text"
+    assert key == "[keys] there is no action 'runs.nwe': did you mean 'runs.new'?"
 
 
 def test_colour_only_on_a_terminal_that_wants_it(tmp_path: Path) -> None:

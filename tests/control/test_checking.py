@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from engine.control.local import LocalControl
-from engine.control.reports import NotFoundError, RefusedError, Sources, StartRequest
+from engine.control.plans import plan_run
+from engine.control.reports import NotFoundError, RefusedError, Sources, StartRequest, problem_text
 from tests.fakes.workspace import NODESET, toy_graph
 
 
@@ -71,6 +72,87 @@ def test_a_nodeset_that_fails_to_load_is_named_with_its_error(control: LocalCont
     assert len(failed) == 1
     assert failed[0].where == str(path)
     assert "ZeroDivisionError" in failed[0].message
+    assert refusal(control, "toy") == [f"{path}: {failed[0].message}"]
+
+
+def test_a_run_without_its_nodesets_is_refused_with_a_line_for_each(
+    control: LocalControl, tmp_path: Path
+) -> None:
+    tools = ["env_tory__reset", *(f"env_libero__{tool}" for tool in ("reset", "step", "see", "look"))]
+    file = tmp_path / "away.json"
+    nodes = [{"id": f"n{number}", "type": kind} for number, kind in enumerate(tools)]
+    file.write_text(json.dumps(toy_graph(nodes=[*toy_graph()["nodes"], *nodes])))
+    assert refusal(control, str(file)) == [
+        "nodeset 'env_tory': is not installed, and the graph needs its env_tory__reset"
+        " (did you mean 'env_toy'?)",
+        "nodeset 'env_libero': is not installed, and the graph needs its env_libero__reset,"
+        " env_libero__step, env_libero__see and 1 more (name the folder that has it with --workspace, or a"
+        " server with --server env_libero=URL)",
+    ]
+    missing = {found.name: (found.wanted, found.remedy) for found in control.check(str(file)).missing}
+    assert missing == {
+        "env_tory": (tools[:1], "did you mean 'env_toy'?"),
+        "env_libero": (tools[1:], ""),
+    }
+
+
+@pytest.mark.parametrize(
+    "declared",
+    [
+        'default_config = {"slip": 0.1}',
+        'required_config = ("slip",)',
+        'config_schema = {"type": "object", "properties": {"slip": {"type": "number"}}}',
+        'config_schema = {"slip": {"type": "number"}}',
+        'ui_config = NodeUIConfig(config_fields=[ConfigField("slip", "slider")])',
+    ],
+)
+def test_a_key_of_a_config_that_looks_like_one_of_the_tool_s_is_a_warning(
+    control: LocalControl, tmp_path: Path, declared: str
+) -> None:
+    nodeset = NODESET.replace("PortDef\n", "ConfigField, NodeUIConfig, PortDef\n", 1)
+    path = control.root / "workspace" / "nodesets" / "env_toy.py"
+    path.write_text(nodeset.replace('"env_toy__reset"', f'"env_toy__reset"\n    {declared}', 1))
+    file = tmp_path / "mistyped.json"
+    graph = toy_graph()
+    graph["nodes"][0]["config"] = {"slpi": 3, "theirs": 1}
+    file.write_text(json.dumps(graph))
+    report = control.check(str(file))
+    assert report.ok
+    (told,) = [problem for problem in report.problems if problem.code == "unknown-key"]
+    assert problem_text(told) == (
+        "node 'reset': config.slpi is no field that env_toy__reset declares (did you mean 'slip'?)"
+    )
+    graph["nodes"][0]["config"] = {"slip": 3, "slpi": 3}  # two that look alike, and both are meant
+    file.write_text(json.dumps(graph))
+    assert not any(problem.code == "unknown-key" for problem in control.check(str(file)).problems)
+
+
+def test_a_workspace_s_hooks_that_are_mistyped_are_warned_of_and_refuse_nothing(
+    control: LocalControl,
+) -> None:
+    hooks = [
+        {"event": "PreNodExecute", "command": "true"},
+        {"event": "PreNodeExecute", "command": "true", "match_node_typ": "env_toy__reset"},
+    ]
+    (control.root / "workspace" / "hooks.json").write_text(json.dumps(hooks))
+    report = control.check("toy")
+    assert report.ok
+    event, key = map(problem_text, report.problems)
+    assert event.startswith(
+        "hooks.json, hook on 'PreNodExecute': the command 'true' is for an event that there"
+    )
+    assert key == (
+        "hooks.json, hook on 'PreNodeExecute': match_node_typ is read by nothing"
+        " (did you mean 'match_node_type'?)"
+    )
+    plan_run(control.root, StartRequest(graph_name="toy"))
+
+
+def refusal(control: LocalControl, graph: str) -> list[str]:
+    """The lines of a start that is refused."""
+    with pytest.raises(RefusedError) as refused:
+        control.start(StartRequest(graph_name=graph))
+    return [problem_text(problem) for problem in refused.value.problems]
 
 
 @pytest.mark.parametrize(

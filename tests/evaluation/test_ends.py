@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from engine.control.checking import open_catalog
 from engine.store.jsonl import read_lines
+from engine.store.offers import last_offer
 from engine.store.rundir import RunDir
 from engine.store.runs import read_rows, view_run
 from tests.evaluation.run_checks import assert_all_gone, assert_nothing_torn, processes_of, until
@@ -160,4 +162,15 @@ def test_an_episode_beyond_the_environment_refuses_the_run(root: Path) -> None:
     summary = run.read_summary()
     assert summary.status == "error"
     assert "episode 500 is beyond the environment's 100" in (summary.error or "")
+    assert "--episodes" in (summary.error or "")
     assert run.is_done()
+    env = open_catalog(root).nodesets["env_faulty"]
+    assert (offer := last_offer(env)) is not None  # for the next request
+    assert offer.counts == {"all": 100}
+
+
+@pytest.mark.slow
+def test_a_split_that_is_not_there_names_the_option(root: Path) -> None:
+    error = finished(root, GRAPH, split="zzz").read_summary().error or ""
+    assert error.startswith("split: there is no split 'zzz'; the environment has all")
+    assert "--split" in error

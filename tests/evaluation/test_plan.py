@@ -43,11 +43,13 @@ def test_the_episodes_that_were_asked_for(changes: dict[str, Any], expected: lis
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"count": 11}, "episode 10 is beyond"),
-        ({"indices": [3, 40]}, "episode 40 is beyond"),
+        ({"count": 11}, "episode_count: episode 10 is beyond .* 10 with -n"),
+        ({"count": 6, "start": 5}, "episode_count: episode 10 is beyond .* 5 with -n"),
+        ({"indices": [3, 40]}, "episode_indices: episode 40 is beyond .* with --episodes"),
         ({"count": -1, "available": None}, "does not say how many"),
         ({"indices": []}, "at least one"),
-        ({"count": -1, "start": 10}, "at least one"),
+        ({"count": -1, "start": 10}, "start_episode_index: episode 10 is beyond .* with --start"),
+        ({"count": 1, "available": 0}, "episode 0 is beyond the environment's 0 "),
         ({"episode_selectors": [{}]}, "has 1 for a list of 3"),
         ({"indices": [2, 2]}, "twice"),
     ],

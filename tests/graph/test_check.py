@@ -104,6 +104,9 @@ def only(graph: Graph, code: str) -> Problem:
             "env provides env__evaluate, env__reset, env__step",
         ),
         (episode(look="robot__move"), "unknown-node-type", "`evaltower nodesets`"),
+        # Its tool's name alone is no reason to offer another nodeset's.
+        (episode(look="robot__evaluate"), "unknown-node-type", "`evaltower nodesets`"),
+        (episode(look="tools__pass"), "unknown-node-type", "did you mean 'tool__pass'"),
         (episode("reset.obz > look.value", look="tool__pass"), "unknown-handle", "did you mean 'obs'?"),
         (
             episode("reset.q > look.value", look="tool__pass"),
@@ -129,6 +132,15 @@ def only(graph: Graph, code: str) -> Problem:
 )
 def test_remedies(graph: Graph, code: str, says: str) -> None:
     assert says in only(graph, code).remedy
+
+
+def test_an_edge_into_a_slot_that_is_not_declared_is_named_where_one_is_missed() -> None:
+    config = {"pairedWith": "walk_out", "initPorts": [{"name": "pose", "required": True}]}
+    graph = draw({**loop("walk"), "walk_in": ("iterIn", config), "a": "env__reset"}, "a.obs > walk_in.nope")
+    problem = only(graph, "required-input-unwired")
+    assert problem.message == "its required input 'init_pose' has no edge"
+    stray = f"edge {graph.edges[0].id!r} goes into 'nope', which it does not declare"
+    assert problem.remedy == f"wire an edge into 'init_pose'; {stray}"
 
 
 def test_a_mismatch_names_both_ports() -> None:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from engine.graph.model import Container, Grant, Graph, Hook, Node
 from engine.graph.read import parse_graph
 from tests.graph.drawing import draw, episode, loop
 from tests.graph.faults import TWO_LOOPS, Cases, output
+
+
+def _with(**keys: Any) -> Graph:
+    """A file of these keys."""
+    return parse_graph({"eval_graph": False, **keys})
+
 
 WARNED: dict[str, Cases] = {
     "old-name": {"maxIterations": (parse_graph({"maxIterations": 9, "eval_graph": False}), "graph")},
@@ -24,6 +32,37 @@ WARNED: dict[str, Cases] = {
         ),
     },
     "unknown-event": {"misspelt": (draw({}, hooks=(Hook("GraphStarts", "true"),)), "hook on 'GraphStarts'")},
+    "unknown-key": {
+        "graph": (parse_graph({"step_buget": 9, "eval_graph": False}), "graph"),
+        "node": (_with(nodes=[{"id": "n", "type": "tool__pass", "cofnig": {}}]), "node 'n'"),
+        "edge": (
+            _with(
+                nodes=[{"id": "a", "type": "env__reset"}, {"id": "b", "type": "tool__pass"}],
+                edges=[
+                    {"id": "e", "source": "a", "sourceHandel": "obs", "target": "b", "targetHandle": "value"}
+                ],
+            ),
+            "edge 'e'",
+        ),
+        "container": (_with(containers=[{"id": "c", "state": {}}]), "container 'c'"),
+        "state": (_with(containers=[{"id": "c", "states": {"s": {"lifetim": "run"}}}]), "container 'c'"),
+        "hook": (
+            _with(hooks=[{"event": "PreNodeExecute", "command": "true", "match_node_typ": "x"}]),
+            "hook on 'PreNodeExecute'",
+        ),
+        "a node's hook": (
+            _with(
+                nodes=[
+                    {
+                        "id": "n",
+                        "type": "tool__pass",
+                        "config": {"hooks": [{"event": "PreNodeExecute", "command": "x", "enable": False}]},
+                    }
+                ]
+            ),
+            "hook on 'PreNodeExecute'",
+        ),
+    },
     "idle-grant": {
         "to a composite": (
             draw({"a": draw({})}, containers=(Container("c"),), grants=(Grant("g", "a", "c"),)),

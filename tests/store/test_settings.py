@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.store.preferences import Preferences
 from engine.store.profile import Price, Profile
 from engine.store.settings import (
     Admission,
@@ -32,6 +33,49 @@ def problems(root: Path, text: str) -> list[str]:
 
 def test_no_file_is_all_defaults(tmp_path: Path) -> None:
     assert read_settings(tmp_path) == Settings()
+
+
+def test_the_screen_s_looks_and_keys(tmp_path: Path) -> None:
+    found = read(tmp_path, '[ui]\ntheme = "colour-blind"\nmouse = false\n[keys]\n"runs.new" = ["n", "m"]\n')
+    assert found.ui == Preferences(theme="colour-blind", mouse=False)
+    assert found.keys == {"runs.new": ["n", "m"]}
+
+
+def test_all_that_is_wrong_is_told_whatever_its_section(tmp_path: Path) -> None:
+    text = """
+[ui]
+theme = "x"
+mous = true
+images = 3
+[admission]
+fair_wait = -1
+grace = "long"
+[slurm]
+tmie = "1:00"
+[keys]
+"runs.new" = 7
+[experiments.a]
+vram_mb = "8 GB"
+exclusive = true
+[profiles.b]
+base_url = 1
+retries = "4"
+"""
+    told = problems(tmp_path, text)
+    for part in (
+        "[ui] there is no key 'mous': did you mean 'mouse'?",
+        "[ui] theme must be one of tower-dark, tower-light, colour-blind, mono-dark, mono-light, not 'x'",
+        "[ui] images ",
+        "[admission] fair_wait must be a number >= 0.0",
+        "[admission] grace must be a number",
+        "[slurm] there is no key 'tmie': did you mean 'time'?",
+        "[keys] runs.new: must be a key, or a list of keys",
+        "[experiments.a] vram_mb must be a number",
+        "[experiments.a] there is no key 'exclusive': did you mean 'exclusive_gpu'?",
+        "[profiles.b] base_url must be text, not a whole number",
+        "[profiles.b] retries must be a whole number",
+    ):
+        assert sum(problem.startswith(part) for problem in told) == 1, (part, told)
 
 
 def test_a_profile_in_full(tmp_path: Path) -> None:
@@ -81,7 +125,7 @@ def test_the_sections_of_others_are_known(tmp_path: Path) -> None:
         ("[profile.x]\n", "there is no section 'profile': did you mean 'profiles'?"),
         ("[zzz]\n", "there is no section 'zzz': there are profiles, experiments"),
         ("profiles = 3\n", "[profiles] is not a table"),
-        ("[profiles]\nx = 1\n", "profiles.x is not a table: a profile begins with [profiles.x]"),
+        ("[profiles]\nx = 1\n", "profiles.x is not a table: it begins with [profiles.x]"),
         (PROFILE + "base_ulr = 1\n", "[profiles.local] there is no key 'base_ulr': did you mean 'base_url'?"),
         (
             PROFILE + "price = {input = 1, output = 1, cached = 1}\n",
@@ -233,7 +277,7 @@ def test_experiments_are_read_and_every_problem_of_them_is_named(tmp_path: Path)
         tmp_path, "[experiments]\na = 3\n[experiments.b]\nvram = 1\n[experiments.c]\nvram_mb = -1\n"
     )
     assert [problem.split(":")[0] for problem in wrong] == [
-        "[experiments.a] must be a table, not a whole number",
+        "experiments.a is not a table",
         "[experiments.b] there is no key 'vram'",
         "[experiments.c] vram_mb must be a number >= 0.0",
     ]

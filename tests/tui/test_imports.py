@@ -30,7 +30,7 @@ def test_help_does_not_import_the_screen() -> None:
 
 
 def test_what_is_needed_before_the_first_paint_imports_no_numpy_and_no_pillow() -> None:
-    rooms = ("terminal_app", "keymap", "theme", "preferences", "state_file")
+    rooms = ("terminal_app", "keymap", "theme", "state_file")
     assert not _loaded(f"import {', '.join(f'tui.{room}' for room in rooms)}") & {
         "numpy",
         "PIL",

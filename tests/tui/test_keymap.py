@@ -6,7 +6,6 @@ from textual.events import Key
 
 from tui.actions import ACTIONS, SCOPES, WHY_NOT, Scope, why_not
 from tui.keymap import Keymap, KeymapError, clashes, is_key, make_keymap, textual_key
-from tui.preferences import PreferencesError, make_preferences
 
 # Field notes: the terminal, §4.1: the keys that operators were promised.
 PROMISED: dict[Scope, str] = {
@@ -115,8 +114,6 @@ def test_what_cannot_be_done_says_why() -> None:
     assert why_not(cancel, {"writable", "run", "live run"}) is None
 
 
-def test_an_error_of_the_keys_or_the_looks_names_the_file() -> None:
+def test_an_error_of_the_keys_names_the_file() -> None:
     with pytest.raises(KeymapError, match=r"^evaltower\.toml: \[keys\] there is no action 'runs\.nwe'"):
         make_keymap({"runs.nwe": "n"})
-    with pytest.raises(PreferencesError, match=r"^evaltower\.toml: \[ui\] there is no key 'them'"):
-        make_preferences({"them": "mono"})

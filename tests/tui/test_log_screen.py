@@ -11,6 +11,7 @@ import pytest
 from textual.pilot import Pilot
 
 from engine.store.atomic import write_json
+from engine.store.preferences import Preferences
 from engine.store.records import EpisodeFile
 from tests.fakes.clock import FakeClock
 from tests.fakes.control import FakeControl
@@ -20,7 +21,6 @@ from tests.tui.log_lines import encode, line
 from tests.tui.screen import text_of, until
 from tui.app import ControlCentre
 from tui.episode.places import place_at
-from tui.preferences import Preferences
 from tui.screens.log import LogScreen
 from tui.viewer import Viewer
 

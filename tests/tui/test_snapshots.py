@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from engine.store.preferences import Preferences
 from tests.fakes.clock import FakeClock
 from tests.tui.scenes import LAST, LOOKS, SCENES, app_of
 from tests.tui.screen import settled
 from tui.app import ControlCentre
-from tui.preferences import Preferences
 from tui.screens import VIEWS
 
 SIZES = {"large": (160, 45)}

@@ -1,13 +1,15 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from rich.cells import cell_len
 from textual.app import App
 from textual.color import Color
 
+from engine.store.preferences import Preferences, Theme
 from tests.tui.screen import centre, settled, until_seen
 from tui.appearance import first_drawing
-from tui.preferences import Preferences, PreferencesError, make_preferences
 from tui.restoring import kept_state
 from tui.state_file import UiState
 from tui.theme import OUTCOMES, THEMES, Glyphs, Marks, prefers_ascii, worst
@@ -94,20 +96,8 @@ def test_a_console_gets_ascii() -> None:
     assert prefers_ascii({"TERM": "linux"})
 
 
-def test_preferences_have_defaults_and_are_read() -> None:
-    assert make_preferences({}) == Preferences()
-    assert make_preferences({"theme": "colour-blind", "mouse": False}) == Preferences(
-        theme="colour-blind", mouse=False
-    )
-
-
-def test_every_problem_of_the_preferences_is_told() -> None:
-    with pytest.raises(PreferencesError) as caught:
-        make_preferences({"theme": "pink", "mous": True, "images": "big"})
-    images, theme, name = sorted(caught.value.problems)
-    assert images.startswith("images: ")
-    assert name == "there is no key 'mous': did you mean 'mouse'?"
-    assert theme.startswith("theme: there is no 'pink': there are tower-dark, ")
+def test_every_theme_that_the_settings_know_is_there() -> None:
+    assert tuple(THEMES) == get_args(Theme)
 
 
 async def test_the_theme_in_use_is_marked_among_all() -> None:

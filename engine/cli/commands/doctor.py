@@ -9,6 +9,7 @@ import click
 from engine.cli.app import FAILED, App
 from engine.cli.output import Cell, put_json, put_table, say
 from engine.control.reports import DoctorItem
+from engine.store.settings import FILE
 from engine.terminal_images import ask, hidden_by, way_of
 
 COLOURS = {"ok": "green", "warning": "yellow", "failure": "red"}
@@ -28,6 +29,9 @@ def command(app: App, /, *, as_json: bool, cluster: bool) -> None:
     if cluster:
         say("a small job looks at a node of the cluster: half a minute, at most")
     items = [*app.control.doctor(cluster=cluster), _images()]
+    items += [
+        DoctorItem(name=FILE, state="failure", detail=told) for told in app.key_problems(app.control.root)
+    ]
     if as_json:
         put_json(items)
     else:
