@@ -20,16 +20,27 @@ DECLARED = "declared"
 
 
 @dataclass(frozen=True)
+class Waiting:
+    """Since when another backend has a run that waits until nothing unknown starts, and when it said so last:
+    CLOCK_BOOTTIME seconds."""
+
+    root: str
+    since: float
+    told_at: float
+
+
+@dataclass(frozen=True)
 class Neighbours:
     """Other backends of this host. pending: by pool, MB that theirs are yet to take. exclusive, occupied:
-    cards by UUID. cold: a run of theirs of which nothing is known yet. processes: pids at the top of what
-    they have → what that is, in words.
+    cards by UUID. cold: a run of theirs of which nothing is known yet. waiting: those that wait for such
+    runs. processes: pids at the top of what they have → what that is, in words.
     """
 
     pending: Mapping[str, float] = field(default_factory=dict)
     exclusive: frozenset[str] = frozenset()
     occupied: frozenset[str] = frozenset()
     cold: str | None = None
+    waiting: tuple[Waiting, ...] = ()
     processes: Mapping[int, str] = field(default_factory=dict)
 
 

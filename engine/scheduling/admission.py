@@ -148,11 +148,26 @@ class _Round:
             self._not_now[_same(job, estimate)] = placed
             self._wait(job, estimate, placed)
             return
+        if placed.cold and (others := self._wait_longer_elsewhere(job)):
+            self._made.waiting[job.run_id] = others
+            return
         self._made.starts.append(placed)
         book(placed, self._accounts)
         self._not_now.clear()
         if placed.cold:
             self._closed = _first_of_its_kind(job.run_id, self._state.policy)
+
+    def _wait_longer_elsewhere(self, job: QueuedJob) -> Reason | None:
+        """Else who has many runs of which nothing is known would start one as the other ends, and another
+        backend's would never find the moment between them. One that has stopped telling is not waited for."""
+        since = self._now if job.eligible_since is None else job.eligible_since
+        fresh = self._now - self._state.policy.stale_after_sec
+        for other in self._state.neighbours.waiting:
+            if other.since < since and other.told_at >= fresh:
+                waited = duration(self._now - other.since)
+                told = f"nothing is known yet of what it takes; a run of {other.root} has waited {waited}"
+                return Reason("cold_start_wait", told)
+        return None
 
     def _wait(self, job: QueuedJob, estimate: Estimate, reason: Reason) -> None:
         self._made.waiting[job.run_id] = reason

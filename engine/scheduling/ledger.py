@@ -19,7 +19,7 @@ from pathlib import Path
 
 import msgspec
 
-from engine.scheduling.accounts import Neighbours
+from engine.scheduling.accounts import Neighbours, Waiting
 from engine.store.atomic import write_json
 from engine.store.process_identity import ProcessIdentity, identity, is_alive
 
@@ -42,8 +42,10 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True):
     """What one backend tells the others.
 
     pending: by pool, MB that its tenants are yet to take. exclusive, occupied: cards by UUID. cold: a run of
-    which nothing is known yet. servers: the shared servers that it has loaded, by key, and their folders;
-    other backends of the same user may use them. owners: pids at the top of its runs and servers, and whose.
+    which nothing is known yet. waits_since: since when its longest waiting one waits for such runs, as of
+    ``told_at``; CLOCK_BOOTTIME seconds. servers: the shared servers that it has loaded, by key, and their
+    folders; other backends of the same user may use them. owners: pids at the top of its runs and servers,
+    and whose.
     """
 
     process: ProcessIdentity
@@ -52,6 +54,8 @@ class Entry(msgspec.Struct, kw_only=True, frozen=True):
     exclusive: list[str] = []
     occupied: list[str] = []
     cold: str | None = None
+    waits_since: float | None = None
+    told_at: float = 0.0
     servers: dict[str, str] = {}
     owners: dict[int, str] = {}
 
@@ -77,12 +81,18 @@ class Turn:
 class Ledger:
     """This backend's place in the ledger."""
 
-    def __init__(self, folder: Path | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        """``folder``: None is the host's."""
+    def __init__(
+        self,
+        folder: Path | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        process: ProcessIdentity | None = None,
+    ) -> None:
+        """``folder``: None is the host's. ``process``: the backend's, by whose life the entry counts; None is
+        this one."""
         folder = folder or host_folder()
         self._folder = folder
         self._clock = clock
-        self._process = identity()
+        self._process = process or identity()
         self._own = folder / f"{os.getuid()}-{self._process.pid}-{self._process.start_ticks}.json"
 
     @property
@@ -140,6 +150,7 @@ class Ledger:
         exclusive: set[str] = set()
         occupied: set[str] = set()
         cold: str | None = None
+        waiting: list[Waiting] = []
         lent: dict[str, str] = {}
         processes: dict[int, str] = {}
         for path in self._folder.glob("*.json"):
@@ -155,7 +166,11 @@ class Ledger:
             processes[entry.process.pid] = f"the backend of {entry.root}"
             processes |= {pid: f"{whose} of {entry.root}" for pid, whose in entry.owners.items()}
             cold = cold or (f"{entry.cold} of {entry.root}" if entry.cold else None)
-        found = Neighbours(pending, frozenset(exclusive), frozenset(occupied), cold, processes)
+            if entry.waits_since is not None:
+                waiting.append(Waiting(entry.root, entry.waits_since, entry.told_at))
+        found = Neighbours(
+            pending, frozenset(exclusive), frozenset(occupied), cold, tuple(waiting), processes
+        )
         return found, lent
 
     def _read(self, path: Path) -> tuple[Entry, int] | None:

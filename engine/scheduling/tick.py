@@ -17,7 +17,7 @@ from engine.scheduling.attribution import NOTHING_SEEN, Usage, attribute
 from engine.scheduling.calibration import Calibration
 from engine.scheduling.estimates import Estimate, estimate
 from engine.scheduling.forecast import Forecast, forecast, place_server
-from engine.scheduling.jobs import Admitted, LoadedServer
+from engine.scheduling.jobs import Admitted, LoadedServer, QueuedJob
 from engine.scheduling.launching import Launcher
 from engine.scheduling.ledger import Entry, Ledger, LedgerBusyError
 from engine.scheduling.machine import Root, Sample, boottime
@@ -208,12 +208,19 @@ class Scheduler:
                 self._lent, self._theirs = turn.lent, turn.others.processes
                 decisions = decide(replace(state, neighbours=turn.others), sample, now)
                 if decisions.accounts:
-                    turn.publish(self._entry(self._ledger, decisions.accounts, now))
+                    turn.publish(self._entry(self._ledger, state.queue, decisions, now))
                 return decisions
         except LedgerBusyError as error:
             return decide(replace(state, ledger_busy=str(error)), sample, now)
 
-    def _entry(self, ledger: Ledger, accounts: Accounts, now: float) -> Entry:
+    def _entry(self, ledger: Ledger, jobs: Sequence[QueuedJob], decisions: Decisions, now: float) -> Entry:
+        accounts = decisions.accounts
+        assert accounts is not None
+        waits = [
+            now if job.eligible_since is None else job.eligible_since
+            for job in jobs
+            if (reason := decisions.waiting.get(job.run_id)) and reason.code == "cold_start_wait"
+        ]
         cold = [tenant.owner for tenant in accounts.tenants.values() if tenant.cold and not tenant.settled]
         return Entry(
             process=ledger.process,
@@ -222,6 +229,8 @@ class Scheduler:
             exclusive=[card.uuid for card in accounts.cards.values() if card.exclusive],
             occupied=[card.uuid for card in accounts.cards.values() if card.owners],
             cold=cold[0] if cold else None,
+            waits_since=min(waits, default=None),
+            told_at=now,
             servers=self._servers_to_lend(),
             owners={root.pid: title(root.owner) for root in self.tenants.roots()},
         )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from engine.scheduling.accounts import Waiting
 from engine.scheduling.admission import decide
 from engine.scheduling.attribution import attribute
 from engine.scheduling.estimates import RUN, Estimate, Figure, Part
@@ -218,6 +219,22 @@ TABLE = {
         {"a": "1"},
     ),
     "their cold start": (Box([24], more=neighbours(cold="x of /y")).job("a", 5), {"a": "cold_start_wait"}),
+    "theirs has waited longer to start alone": (
+        Box([24], more=neighbours(waiting=(Waiting("/y", NOW - 9, NOW - 1),))).job("a", None, waited=5),
+        {"a": "cold_start_wait"},
+    ),
+    "theirs has waited for less": (
+        Box([24], more=neighbours(waiting=(Waiting("/y", NOW - 9, NOW - 1),))).job("a", None, waited=12),
+        {"a": "0"},
+    ),
+    "whoever has stopped telling is not waited for": (
+        Box([24], more=neighbours(waiting=(Waiting("/y", NOW - 99, NOW - 9),))).job("a", None, waited=5),
+        {"a": "0"},
+    ),
+    "what is known does not wait for them": (
+        Box([24], more=neighbours(waiting=(Waiting("/y", NOW - 9, NOW - 1),))).job("a", 5, waited=5),
+        {"a": "0"},
+    ),
     "a card of theirs is not empty": (
         Box([24], more=neighbours(occupied=frozenset({"GPU-0"}))).job("a", 5, exclusive_gpu=True),
         {"a": "exclusive_wait"},

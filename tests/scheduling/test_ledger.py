@@ -231,6 +231,29 @@ def test_a_scheduler_counts_the_others_and_tells_them(folder: Path, tmp_path: Pa
     assert entry.pending[card] == 16 * GB
 
 
+def test_backends_with_runs_of_which_nothing_is_known_take_turns_as_these_came(
+    folder: Path, tmp_path: Path
+) -> None:
+    """One that ticks first, and has many, would begin the next as the last one ends."""
+    simulation = Simulation(gpus=(SimulatedCard(total_mb=24 * GB),), loads=(Load(vram_mb=4 * GB),))
+    with subprocess.Popen(["sleep", "infinity"]) as stand_in:
+        ours = Backend(World(simulation), tmp_path / "ours", ledger=Ledger(folder))
+        world = World(simulation, clock=ours.world.clock)
+        theirs = Backend(world, tmp_path / "theirs", ledger=Ledger(folder, process=identity(stand_in.pid)))
+        ours.submit(job("ours0", graph="g0"))
+        order: list[str] = []
+        for second in range(2000):
+            if second == 2:
+                theirs.submit(job("theirs", graph="h"))
+            if second == 4:
+                ours.submit(*(job(f"ours{number}", graph=f"g{number}") for number in (1, 2)))
+            ours.tick()
+            theirs.tick(0.0)
+            order += [run for run in (*ours.running(), *theirs.running()) if run not in order]
+        stand_in.kill()
+    assert order == ["ours0", "theirs", "ours1", "ours2"]
+
+
 def test_a_scheduler_starts_nothing_while_the_ledger_is_held(folder: Path, tmp_path: Path) -> None:
     simulation = Simulation(gpus=(SimulatedCard(total_mb=24 * GB),))
     ours = Backend(World(simulation), tmp_path, ledger=Ledger(folder))
