@@ -9,7 +9,6 @@ import importlib
 import os
 import re
 import shutil
-import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -166,6 +165,8 @@ class Condition(_ForSome):
 
 def _loads(library: str, python: str | None, environment: Mapping[str, str]) -> bool:
     """As the linker's cache says, or else because a process of the interpreter can load it."""
+    import subprocess  # slow to import, and only here needed
+
     try:
         from ctypes.util import find_library
 

@@ -79,7 +79,7 @@ def test_ctrl_c_cancels(shared: Server, client: Client) -> None:
 def test_a_queued_run_is_cancelled_at_once(client: Client) -> None:
     client.post(f"{EVAL}/queue/pause")
     try:
-        run_id = client.start("toy")
+        run_id = client.start("toy", episode_count=2)
         assert client.run(run_id)["scheduler_state"] == "queued"
         assert client.run(run_id)["waits"]
         waiting = client.queue()["queued"][0]
