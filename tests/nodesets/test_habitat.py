@@ -165,6 +165,7 @@ def test_the_smoke_graph_runs_the_same_with_1_and_2_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVALTOWER_HABITAT_ROOT", HYDRA["EVALTOWER_HABITAT_ROOT"])
+    monkeypatch.setenv("PYTHONPATH", str(SIMULATORS / "habitat" / "sim"))
     words = ("habitat_expert", "--dataset", "R2R", "--split", "val_seen", "--all")
     roots = [tmp_path / workers for workers in ("1", "2")]
     for root in roots:

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.command import evaltower
-from tests.nodesets.adapter_host import SIMULATORS, hosted
+from tests.command import invoke
+from tests.fakes.real_runs import finished
+from tests.nodesets.adapter_host import NODESETS, SIMULATORS, hosted
 
 HERE = {"PYTHONPATH": str(SIMULATORS / "simpler")}
 DOWN = [0, 0, -1, 0, 0, 0, 1]
@@ -90,7 +91,19 @@ async def test_without_simplerenv_one_line_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_smoke_graph_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the run's process alone: what starts one asks for the card that the stand-in does without."""
     monkeypatch.setenv("PYTHONPATH", HERE["PYTHONPATH"])
-    code, _, summary = evaltower(tmp_path, "simpler_random", "-n", "2")
-    assert (code, summary["completed_count"], summary["error_count"]) == (0, 2, 0)
-    assert {row["scene_id"] for row in summary["episodes"]} == {"widowx_spoon_on_towel"}
+    graph = json.loads((NODESETS / "env_simpler" / "graphs" / "simpler_random.json").read_text("utf-8"))
+    summary = finished(tmp_path, graph, episode_count=2).read_summary()
+    assert (summary.status, summary.completed_count, summary.error_count) == ("completed", 2, 0)
+    assert {row.scene_id for row in summary.episodes} == {"widowx_spoon_on_towel"}
+
+
+@pytest.mark.skipif(Path("/dev/nvidiactl").exists(), reason="this machine has the card")
+def test_without_a_card_it_is_refused_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", HERE["PYTHONPATH"])
+    done = invoke(tmp_path, "run", "simpler_random", "-n", "2")
+    assert done.returncode == 1
+    assert "needs an NVIDIA card, and /dev/nvidiactl is not there" in done.stderr

@@ -11,6 +11,7 @@ import pytest
 
 from engine.scoring.exporting import fold_exports
 from engine.store.runs import read_rows
+from tests.evaluation.run_checks import until
 from tests.fakes.chat_server import ChatServer, chat_server
 from tests.fakes.real_runs import RUN_DEADLINE_SEC
 from tests.scoring.judges import a_verdict
@@ -96,6 +97,9 @@ def test_a_platform_that_goes_away_costs_the_exports_after_it_which_are_made_up_
         run = lab.run({}, _waits_for(gate), trace=NO_TRACE, sinks=[sink])
         with lab.going(run) as process:
             lab.live.seen(place, "the first episode's export", _has({"tests_pass"}))
+            until(
+                lambda: any(row.exports for row in read_rows(run)), process
+            )  # the answer has come back, too
             front.close()
             gate.touch()
             process.wait(RUN_DEADLINE_SEC)
