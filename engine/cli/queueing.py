@@ -114,8 +114,7 @@ def most_workers(control: Control, request: StartRequest) -> int:
     """The most workers that would start now, no more than there are episodes, or CPU cores, since more would
     take turns; 1 where none would."""
     found = control.estimate(request.graph_name, 1, request.sources, request.selectors)
-    asked = len(request.episode_indices or ()) or max(request.episode_count, 0)
-    room = min(found.max_workers, asked * request.repeats or found.max_workers)
+    room = min(found.max_workers, request.asked_episodes or found.max_workers)
     cores = control.resources().host.cpu_count
     workers = max(1, min(room, cores))
     why = f": {found.refused or found.waits}" if found.max_workers == 0 else ""

@@ -12,7 +12,7 @@ from engine.components.bases import (
     conda_env_python,
 )
 from engine.components.context import NodeContext
-from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelField
+from engine.components.env_panel import BaseEnvPanel, EnvPanelAction, EnvPanelField, seed_field
 from engine.components.errors import (
     OutsideFailure,
     SimulatorFailed,
@@ -94,4 +94,5 @@ __all__ = [
     "needs_path",
     "one_of",
     "refusal",
+    "seed_field",
 ]

@@ -30,6 +30,11 @@ class EnvPanelField:
     optional: bool = False
 
 
+def seed_field(name: str, label: str) -> EnvPanelField:
+    """A seed that stands instead of the episode's, where it is given."""
+    return EnvPanelField(name, "number", label, min=0, max=2**32 - 1, step=1, optional=True)
+
+
 @dataclass
 class EnvPanelAction:
     """A button of the panel."""

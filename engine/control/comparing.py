@@ -48,8 +48,9 @@ def compare_metrics(runs: Sequence[RunDir]) -> CompareReport:
         raise ControlError("a comparison takes two runs or more")
     views = [view_run(run) for run in runs]
     rows = [read_rows(run) for run in runs]
-    sides = [_side(view, found) for view, found in zip(views, rows, strict=True)]
-    environments = [found for view in views if (found := _environment(view)) is not None]
+    ran_in = [_environment(view) for view in views]
+    sides = [_side(*side) for side in zip(views, rows, ran_in, strict=True)]
+    environments = [found for found in ran_in if found is not None]
     notes = [*_run_notes(views), *version_notes(environments), *_metric_notes(sides)]
     return CompareReport(
         runs=[_compared(view, found) for view, found in zip(views, rows, strict=True)],
@@ -58,11 +59,10 @@ def compare_metrics(runs: Sequence[RunDir]) -> CompareReport:
     )
 
 
-def _side(view: RunView, rows: Sequence[EpisodeRow]) -> Side:
+def _side(view: RunView, rows: Sequence[EpisodeRow], ran_in: EnvironmentRecord | None) -> Side:
     config, spec = view.head.config, view.spec
     environment = config.env_nodeset or "episodes without an environment"
     parts = {"data set": spec.eval.dataset if spec else "", "split": config.split}
-    ran_in = _environment(view)
     return Side(
         name=view.run.run_id,
         rows=rows,

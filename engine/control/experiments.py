@@ -8,8 +8,7 @@ import msgspec
 
 from engine.control.reports import StartRequest
 from engine.graph.names import near_or_all
-from engine.store.settings import Experiment
-from engine.store.wording import told
+from engine.store.settings import Experiment, misfit_of
 
 OWN = ("graph_name", "graph", "trust_hooks", "caller_secrets")
 """Fields of a start request that a profile and ``K=V`` do not set."""
@@ -27,14 +26,11 @@ def unknown_fields(names: Iterable[str], where: str) -> list[str]:
 
 def default_problems(name: str, profile: Experiment) -> list[str]:
     """What is wrong with the profile's ``defaults``."""
-    where, problems = f"[experiments.{name}] defaults", []
+    where = f"[experiments.{name}] defaults"
+    problems: list[str] = []
     for field, value in profile.defaults.items():
         if field in FIELDS:
-            alone = msgspec.defstruct("Default", [(field, FIELDS[field])])
-            try:
-                msgspec.convert({field: value}, alone)
-            except msgspec.ValidationError as error:
-                problems.append(f"{where}: {told(error, alone)}")
+            problems += misfit_of(field, value, FIELDS[field], f"{where}:")
     return [*unknown_fields(profile.defaults, where), *problems]
 
 

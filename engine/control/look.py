@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from engine.control.reports import NotFoundError, RunReport
-from engine.scheduling.reasons import sentence
+from engine.scheduling.reasons import NOT_LOOKED_AT, sentence
 from engine.scoring.asked import wants_verdicts
 from engine.statistics.budget import budget_of
 from engine.store.backend_lock import live_backend
@@ -50,7 +50,7 @@ def _waits(run: RunDir) -> str:
     keeper = job.process
     if keeper and is_here(keeper) and not is_alive(keeper) and live_backend(run.root) is None:
         return "no backend serves this root: evaltower --serve takes it up"
-    return sentence(job.reason) or "the scheduler has not looked at it yet"
+    return sentence(job.reason) or NOT_LOOKED_AT
 
 
 def full_report(run: RunDir) -> RunReport:

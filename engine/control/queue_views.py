@@ -14,11 +14,10 @@ from engine.scheduling.accounts import Accounts, Pool
 from engine.scheduling.estimates import Estimate
 from engine.scheduling.jobs import QueuedJob
 from engine.scheduling.machine import RAM
+from engine.scheduling.reasons import NOT_LOOKED_AT, OTHERS
 from engine.scheduling.tenancy import Run, Tenants
 from engine.store.records import Job
 from engine.store.rundir import RunDir, RunDirError, read_json, runs_folder
-
-OTHERS = "other backends"
 
 
 class _Asked(msgspec.Struct):
@@ -51,7 +50,7 @@ def queue_report(backend: Backend) -> QueueReport:
             elif queue.paused:
                 run.code, run.reason = "queue_paused", "the queue is paused"
             else:
-                run.reason = "the scheduler has not looked at it yet"
+                run.reason = NOT_LOOKED_AT
         away = [run for run in scheduler.tenants.runs.values() if run.waits]
         report.queued += [
             _waiting_elsewhere(backend, run, position)

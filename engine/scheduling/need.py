@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from engine.store.records import EvalRequest, NodesetNeed, Spec
+from engine.store.records import NodesetNeed, Spec
 
 Priority = Literal["high", "normal", "low"]
 
@@ -57,7 +57,7 @@ class Need(msgspec.Struct, frozen=True, kw_only=True):
             graph_name=spec.eval.graph_name,
             graph_hash=spec.needs.graph_hash,
             selection=selection_of(spec.eval.selectors, spec.eval.episode_selectors or ()),
-            worker_count=_useful_workers(spec.eval),
+            worker_count=min(spec.eval.worker_count, spec.eval.asked_episodes or spec.eval.worker_count),
             nodesets=tuple(spec.needs.nodesets),
             marginal_vram_mb=asked.marginal_vram_mb,
             exclusive_gpu=asked.exclusive_gpu,
@@ -95,11 +95,6 @@ def selection_of(selectors: Mapping[str, Any], of_episodes: Sequence[Mapping[str
     chosen = [{**selectors, **own} for own in of_episodes or ({},)]
     played = {repr(sorted((name, str(value)) for name, value in one.items())) for one in chosen}
     return blake2b("\n".join(sorted(played)).encode(), digest_size=6).hexdigest() if any(chosen) else ""
-
-
-def _useful_workers(request: EvalRequest) -> int:
-    listed = len(request.episode_indices or ()) or max(request.episode_count, 0)
-    return min(request.worker_count, listed * request.repeats or request.worker_count)
 
 
 def server_key(nodeset: NodesetNeed) -> str:

@@ -42,6 +42,11 @@ class Reason(msgspec.Struct, frozen=True):
         return f"{self.code}: {self.text}"
 
 
+NOT_LOOKED_AT = "the scheduler has not looked at it yet"
+OTHERS = "other backends"
+"""What is told of a job before the first tick, and of whoever else has a claim on this machine."""
+
+
 def sentence(written: str) -> str:
     """A reason's sentence, of its text; anything else as it is."""
     code, colon, told = written.partition(": ")

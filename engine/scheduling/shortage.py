@@ -8,7 +8,7 @@ from engine.scheduling.accounts import Accounts, Card, Pool
 from engine.scheduling.attribution import Foreign
 from engine.scheduling.estimates import Part
 from engine.scheduling.holds import Hold
-from engine.scheduling.reasons import Reason, duration, gb, listed
+from engine.scheduling.reasons import OTHERS, Reason, duration, gb, listed
 from engine.scheduling.seating import COLD_ROOM, Request, Seating, allowed_cards, roomiest_mb, wanted_mb
 
 _WORTH_NAMING_MB = 1024.0
@@ -134,7 +134,7 @@ def _spoken_for(pool: Pool) -> str:
     reserved = {owner: pool.reserved_of(owner) for owner in pool.standing}
     owners = [title(owner) for owner, mb in sorted(reserved.items(), key=lambda item: -item[1]) if mb >= 50]
     if pool.neighbours_mb >= 50:
-        owners.append("other backends")
+        owners.append(OTHERS)
     total = pool.reserved_mb + pool.neighbours_mb
     if not owners:
         return ""

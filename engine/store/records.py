@@ -87,6 +87,11 @@ class EvalRequest(msgspec.Struct, kw_only=True):
     until_width: float | None = None
     until_metric: str = "success"
 
+    @property
+    def asked_episodes(self) -> int:
+        """Episodes, each as often as it is played; 0 where all are asked for that the environment has."""
+        return (len(self.episode_indices or ()) or max(self.episode_count, 0)) * self.repeats
+
 
 class NodesetNeed(msgspec.Struct, kw_only=True):
     """A nodeset that the graph uses, as it was found at start. source_hash: BLAKE2b-128 hex of its source.

@@ -120,9 +120,13 @@ def _wrong(table: Any, record: type[msgspec.Struct], where: str) -> list[str]:
     misfits = []
     for field in msgspec.structs.fields(record):
         if field.name in table:
-            alone = msgspec.defstruct(record.__name__, [(field.name, field.type)])
-            misfits += _misfit({field.name: table[field.name]}, alone, where)
+            misfits += misfit_of(field.name, table[field.name], field.type, where)
     return problems + (misfits or _misfit(table, record, where))
+
+
+def misfit_of(name: str, value: Any, kind: Any, where: str) -> list[str]:
+    """A sentence, after ``where``, for a value that is not of its field's type; else nothing."""
+    return _misfit({name: value}, msgspec.defstruct("Field", [(name, kind)]), where)
 
 
 def _misfit(table: dict[str, Any], record: type[msgspec.Struct], where: str) -> list[str]:

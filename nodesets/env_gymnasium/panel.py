@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.components import BaseEnvPanel, refusal
-from engine.components.env_panel import EnvPanelAction, EnvPanelField
+from engine.components.env_panel import EnvPanelAction, EnvPanelField, seed_field
 
 from .choice import FRAMES, Choice
 from .seed_check import check_seed
@@ -24,15 +24,7 @@ class GymnasiumPanel(BaseEnvPanel):
             "env_id", "text", "Environment", placeholder="BabyAI-GoToLocal-v0 or package.module:Class"
         ),
         EnvPanelField("env_kwargs", "text", "Arguments (JSON)", placeholder='{"size": 8}', optional=True),
-        EnvPanelField(
-            "env_seed",
-            "number",
-            "Environment seed (empty: the episode's)",
-            min=0,
-            max=2**32 - 1,
-            step=1,
-            optional=True,
-        ),
+        seed_field("env_seed", "Environment seed (empty: the episode's)"),
         EnvPanelField("frames", "select", "Frames", options=list(FRAMES)),
         EnvPanelField("reuse", "select", "Keep the environment object", options=["no", "yes"]),
         EnvPanelField("seed", "number", "Episode seed", min=0),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine.components import EnvPanelField, StageNodeSet, conda_env_python
+from engine.components import EnvPanelField, StageNodeSet, conda_env_python, seed_field
 
 from .games import JAVA
 from .table import PACKAGES, Table
@@ -26,13 +26,5 @@ class EnvTextGame(StageNodeSet):
         EnvPanelField(
             "options", "text", "tw-make's options, or ScienceWorld's simplifications", optional=True
         ),
-        EnvPanelField(
-            "game_seed",
-            "number",
-            "Game's seed (empty: the episode's)",
-            min=0,
-            max=2**32 - 1,
-            step=1,
-            optional=True,
-        ),
+        seed_field("game_seed", "Game's seed (empty: the episode's)"),
     )
